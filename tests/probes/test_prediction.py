@@ -11,8 +11,19 @@ from scipy.stats import kendalltau, spearmanr
 
 from trueval.errors import InputError
 from trueval.probes.prediction import PredictionChoices, order_of, predict
+from trueval.probes.prediction_result import JoinedCollection
 
 FAST = PredictionChoices(resamples=50, threads=1)
+
+
+ABOUT = {
+    "collection": JoinedCollection("made", "made", 3, 30, {}),
+    "policy": {},
+    "measures": ("R@10",),
+    "k": 10,
+    "systems": (),
+    "conditions": (),
+}
 
 
 def table(rng: np.random.Generator, models: tuple[str, ...] = ("a", "b"), queries: int = 30) -> pl.DataFrame:
@@ -48,7 +59,7 @@ def test_every_row_is_that_of_its_model_and_condition() -> None:
         assert each.found.queries == 29
         assert (each.lost, each.gained) == ((y > 0).mean(), (y < 0).mean())
         assert (each.danger, each.loss) == pytest.approx((x.mean(), y.mean()))
-    told = found.to_dict()
+    told = found.noted(ABOUT, ()).to_dict()
     assert (told["kind"], told["format"], told["queries"], told["level"]) == ("probe-prediction", 1, 30, 0.95)
     assert told["models"][0]["spearman"] == found.models[0].found.spearman.value
 
@@ -61,13 +72,14 @@ def test_pooled_says_within_and_across() -> None:
     assert everything.found.spearman.value > 0.4
     # Model b has a greater signal everywhere and loses as much: across both, the signal says less.
     assert everything.across.value < everything.found.spearman.value - 0.1
-    assert everything.to_dict()["across"]["value"] == everything.across.value
+    assert everything.entry().across.value == everything.across.value
 
 
 def test_rows_may_come_in_any_order_and_with_nulls() -> None:
     rows = table(np.random.default_rng(2))
     nulls = rows.with_columns(pl.when(pl.col("danger").is_nan()).then(None).otherwise("danger").alias("danger"))
-    assert predict(nulls, FAST).to_dict() == predict(rows, FAST).to_dict()
+    one, other = (predict(each, FAST).noted(ABOUT, ()).to_dict() for each in (nulls, rows))
+    assert one == other
     mixed = predict(rows.sample(fraction=1, shuffle=True, seed=1), FAST)
     by_name = {(each.name, each.condition): each.found.spearman.value for each in mixed.models}
     for each in predict(rows, FAST).models:
@@ -98,6 +110,6 @@ def test_the_order_of_models_is_told_only_where_it_could_be_known() -> None:
     assert "1 time in 12" in order_of("all", "drop", "R@10", means[:4]).told
     same = order_of("all", "drop", "R@10", means * [1, 0])
     assert "one of the two is the same" in same.told
-    assert (same.to_dict()["tau"], same.to_dict()["p"]) == (None, None)
+    assert np.isnan([same.tau, same.p]).all()
     three = predict(table(np.random.default_rng(4), models=("a", "b", "c")), FAST).orders
     assert [(each.models, each.condition) for each in three] == [(3, "all")]

@@ -84,7 +84,7 @@ def test_signals_and_losses_are_those_of_two_searches(tmp_path: Path, collection
     for signal in ("drop", "margin"):
         assert rows["counts@16", "same", signal].found.reason.startswith("no query has both values: each stays")
     assert found.to_dict()["conditions"][1]["changed"] == 0
-    assert found.about["systems"][0]["clean"]["R@5"] == pytest.approx(
+    assert found.about["systems"][0].clean["R@5"] == pytest.approx(
         np.mean([scores[0].expected[list(scores[0].query_ids).index(q), 0] for q in ids])
     )
 
@@ -157,7 +157,7 @@ def test_a_form_in_which_no_query_finds_anything_loses_all(collection: Collectio
     words = {name: each for name, each in pipelines().items() if name == "bm25"}
     found = join_probes(collection, words, [OTHER, lost], "R@5", choices=FAST)
     (row,) = [each for each in found.models if (each.condition, each.signal) == ("lost", "overlap")]
-    clean = found.about["systems"][0]["clean"]["R@5"]
+    clean = found.about["systems"][0].clean["R@5"]
     assert (row.loss, row.danger) == (pytest.approx(clean), pytest.approx(1))
     assert any("find nothing, such as" in note and "(lost)" in note for note in found.notes)
     assert not any("no query of the run is judged" in note for note in found.notes)

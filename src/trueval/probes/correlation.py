@@ -22,7 +22,7 @@ import numpy as np
 
 from trueval.comparison.resampling.bootstrap_intervals import tail
 from trueval.comparison.resampling.resampled_sums import bootstrap_sums, thread_count, to_grid
-from trueval.numerics import or_null
+from trueval.probes.prediction_result import CorrelationEntry
 from trueval.standings.standings import Bools, Floats, Ints
 
 # Minimum number of queries for a correlation: of five, one order in 60 agrees fully by chance.
@@ -46,9 +46,9 @@ class Correlation(NamedTuple):
     low: float
     high: float
 
-    def to_dict(self) -> dict[str, float | None]:
-        """The JSON form in result files; null where undefined."""
-        return {name: or_null(value) for name, value in self._asdict().items()}
+    def entry(self) -> CorrelationEntry:
+        """The correlation in a result."""
+        return CorrelationEntry(*self)
 
 
 NOTHING: Final = Correlation(np.nan, np.nan, np.nan)
@@ -68,13 +68,13 @@ class Correlations(NamedTuple):
     queries: int
     reason: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form in result files."""
+    def entry(self) -> dict[str, Any]:
+        """The fields of a row of a result."""
         return {
-            "spearman": or_null(self.spearman.value),
-            "low": or_null(self.spearman.low),
-            "high": or_null(self.spearman.high),
-            "kendall": self.kendall.to_dict(),
+            "spearman": self.spearman.value,
+            "low": self.spearman.low,
+            "high": self.spearman.high,
+            "kendall": self.kendall.entry(),
             "queries": self.queries,
             "reason": self.reason or None,
         }

@@ -27,14 +27,11 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError
-from trueval.numerics import or_null
 from trueval.probes.correlation import Correlation, Correlations, CorrelationStratum, across, correlate
+from trueval.probes.prediction_result import ModelOrder, PooledEntry, PredictionSummary, SignalEntry
+from trueval.report.result import ReprByKind
 from trueval.standings.standings import Floats
-from trueval.version import __version__
 
-# 1: first version.
-FORMAT_VERSION: Final = 1
-KIND: Final = "probe-prediction"
 COLUMNS: Final = ("model", "condition", "signal", "measure", "query_id", "danger", "loss")
 ALL: Final = "all"
 MARGIN: Final = "margin"
@@ -66,11 +63,19 @@ class SignalCorrelation(NamedTuple):
     danger: float
     loss: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form in result files."""
-        shares = {name: or_null(getattr(self, name)) for name in ("lost", "gained", "danger", "loss")}
-        named = {name: getattr(self, name) for name in ("name", "condition", "signal", "measure")}
-        return {**named, **self.found.to_dict(), **shares}
+    def entry(self) -> SignalEntry:
+        """The row of the result."""
+        return SignalEntry(
+            self.name,
+            self.condition,
+            self.signal,
+            self.measure,
+            **self.found.entry(),
+            lost=self.lost,
+            gained=self.gained,
+            danger=self.danger,
+            loss=self.loss,
+        )
 
 
 class PooledCorrelation(NamedTuple):
@@ -93,47 +98,30 @@ class PooledCorrelation(NamedTuple):
     found: Correlations
     across: Correlation
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form in result files."""
-        named = {name: getattr(self, name) for name in ("condition", "signal", "measure")}
+    def entry(self) -> PooledEntry:
+        """The row of the result."""
         used, of = self.strata
-        strata = {"models": list(self.models), "strata": used, "of_strata": of}
-        return {**named, **strata, **self.found.to_dict(), "across": self.across.to_dict()}
+        return PooledEntry(
+            self.condition,
+            self.signal,
+            self.measure,
+            self.models,
+            used,
+            of,
+            **self.found.entry(),
+            across=self.across.entry(),
+        )
 
 
-class ModelOrder(NamedTuple):
-    """Whether a probe ranks models by their loss.
-
-    Attributes:
-        condition: "all", or one condition.
-        tau: Kendall's tau-b of the models' means; NaN if one of the two is constant.
-        p: share of all orders of the models with at least this |tau|; NaN where there are too many to enumerate, or
-            without tau.
-        told: the conclusion in one sentence.
-    """
-
-    condition: str
-    signal: str
-    measure: str
-    models: int
-    tau: float
-    p: float
-    told: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form in result files."""
-        return {**self._asdict(), "tau": or_null(self.tau), "p": or_null(self.p)}
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(ReprByKind):
     """How well probes predict losses.
 
     Attributes:
         models: one row per model, condition, signal and measure.
         pooled: one row per signal and measure, over all conditions and for each.
         orders: whether each signal orders the models by their losses.
-        about: metadata of the result: the collection and the settings.
+        about: fields of the result: the collection and the settings.
     """
 
     models: tuple[SignalCorrelation, ...]
@@ -154,22 +142,23 @@ class Prediction:
         """
         return replace(self, about={**self.about, **about}, notes=(*self.notes, *notes))
 
+    def result(self) -> PredictionSummary:
+        """The rows without what they were computed from."""
+        return PredictionSummary(
+            **self.about,
+            queries=self.queries,
+            level=self.level,
+            resamples=self.resamples,
+            seed=self.seed,
+            models=tuple(each.entry() for each in self.models),
+            pooled=tuple(each.entry() for each in self.pooled),
+            orders=self.orders,
+            notes=self.notes,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval probe join`."""
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            **self.about,
-            "queries": self.queries,
-            "level": self.level,
-            "resamples": self.resamples,
-            "seed": self.seed,
-            "models": [each.to_dict() for each in self.models],
-            "pooled": [each.to_dict() for each in self.pooled],
-            "orders": [each.to_dict() for each in self.orders],
-            "notes": list(self.notes),
-        }
+        return self.result().to_dict()
 
 
 class PredictionChoices(NamedTuple):

@@ -44,6 +44,7 @@ from trueval.probes.mentions import Mentions
 from trueval.probes.noise import draw_queries, judged_queries
 from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.prediction import COLUMNS, MARGIN, Prediction, PredictionChoices, predict
+from trueval.probes.prediction_result import JoinedCollection, JoinedCondition, JoinedSystem
 from trueval.probes.query_variants import AS_IT_IS, SearchedTexts, name_texts, search, work_of
 from trueval.report.number_texts import count_phrase
 from trueval.report.provenance import strip_folders
@@ -244,7 +245,7 @@ class _Join:
         self.trials = trials
         self.collection, self.forms, self.measures, self.k = collection, forms, tuple(measures), k
         self.policy, self.shared, self.begin = policy, shared, begin
-        self.systems: list[dict[str, Any]] = []
+        self.systems: list[JoinedSystem] = []
         # Notes are in results, which do not reveal folders of a machine.
         self.notes: list[str] = [note.replace(f"{collection.source}/", "") for note in collection.notes]
 
@@ -328,33 +329,29 @@ class _Join:
             str(measure): float(each.mean()) if len(each) else None
             for measure, each in zip(self.measures, known, strict=True)
         }
-        names = list(signals[next(iter(forms))])
-        self.systems.append({"name": name, "signals": names, "margin_of": found.first_name, "clean": means})
+        names = tuple(signals[next(iter(forms))])
+        self.systems.append(JoinedSystem(name, names, found.first_name, means))
         return pl.concat(parts)
 
     def about(self, collection: Collection, conditions: Sequence[QueryChange]) -> dict[str, Any]:
-        """The provenance entry of a result."""
+        """The fields of a `PredictionSummary` that say what was joined."""
         texts = self.collection.queries
+        changed = {
+            each.name: sum(self.forms[each.name][query] != text for query, text in texts.items()) for each in conditions
+        }
         return {
-            "collection": {
-                "name": collection.name,
-                "source": strip_folders(collection.source),
-                "documents": len(collection.documents),
-                "queries": len(texts),
-                "sha256": {"judgments": judgments_hash(self.collection.graded)},
-            },
+            "collection": JoinedCollection(
+                collection.name,
+                strip_folders(collection.source),
+                len(collection.documents),
+                len(texts),
+                {"judgments": judgments_hash(self.collection.graded)},
+            ),
             "policy": self.policy.to_dict(),
-            "measures": list(map(str, self.measures)),
+            "measures": tuple(map(str, self.measures)),
             "k": self.k,
-            "systems": self.systems,
-            "conditions": [
-                {
-                    "name": each.name,
-                    "about": each.about,
-                    "changed": sum(self.forms[each.name][query] != text for query, text in texts.items()),
-                }
-                for each in conditions
-            ],
+            "systems": tuple(self.systems),
+            "conditions": tuple(JoinedCondition(each.name, each.about, changed[each.name]) for each in conditions),
         }
 
 

@@ -1,6 +1,6 @@
 """The result kinds of this package."""
 
-from trueval.probes import noise_summary, prediction
+from trueval.probes import noise_summary
 from trueval.report.kinds import Kind, files_of, forms_of, kind_of_view, late
 
 NAMES = kind_of_view(
@@ -11,14 +11,13 @@ NAMES = kind_of_view(
     order=70,
     stem="probe-names",
 )
-PREDICTION = Kind(
-    prediction.KIND,
-    format=prediction.FORMAT_VERSION,
+PREDICTION = kind_of_view(
+    "probe-prediction",
+    "trueval.probes.prediction_result:PredictionSummary",
+    "trueval.probes.views.prediction:view",
+    format=1,
     order=72,
-    text=forms_of("trueval.probes.views.prediction"),
-    files=files_of("probe-join"),
-    page=late("trueval.probes.views.prediction_page:build"),
-    figures=late("trueval.probes.views.prediction_page:write_figures"),
+    stem="probe-join",
 )
 
 NOISE = Kind(
