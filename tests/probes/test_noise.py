@@ -18,8 +18,9 @@ from trueval.probes.conditions import find_conditions
 from trueval.probes.denoise import denoise
 from trueval.probes.denoising_accuracy import measure_denoising
 from trueval.probes.noise import NoiseProbe, default_measures, draw_queries, probe_pipelines, raw_texts, texts_of
+from trueval.probes.noise_result import NoiseSummary
 from trueval.probes.noise_settings import CLEAN, JUDGE, NoiseCondition, NoiseSettings
-from trueval.probes.noise_summary import describe_condition, is_clean, means, summarize_noise
+from trueval.probes.noise_summary import means, summarize_noise
 from trueval.probes.prediction import PredictionChoices
 from trueval.probes.probe_retrieval_correlation import join_probes
 from trueval.probes.probe_systems import systems
@@ -173,15 +174,22 @@ def test_a_judge_sees_each_different_text_once_and_may_answer_nothing(sample: Co
 
 
 def test_the_result_has_paired_changes_and_keeps_ties(probe: NoiseProbe, sample: Collection) -> None:
-    result = summarize_noise([probe], sample).to_dict()
+    summary = summarize_noise([probe], sample).result()
+    first = summary.models[0].levels[:2]
+    assert [(each.condition.description, each.is_clean) for each in first] == [
+        ("clean", True),
+        ("clean, normalised", False),
+    ]
+    result = summary.to_dict()
+    assert NoiseSummary.from_dict(result).to_dict() == result
     (model,) = result["models"]
-    assert [describe_condition(level) for level in model["levels"][:2]] == ["clean", "clean, normalised"]
-    assert [is_clean(level) for level in model["levels"][:2]] == [True, False]
     at = probe.row(NoiseCondition(4, "known", "none", False))
     level, worth = model["levels"][at], probe.worth["R(rel=4)@10"]
     change = level["measures"]["R(rel=4)@10"]
     assert change["change"] == pytest.approx((worth[at] - worth[0]).mean())
     assert change["low"] <= change["change"] <= change["high"]
+    # Counts of queries are there since a mean does not tell many small losses from few large ones.
+    assert (change["queries"], change["lost"]) == (len(probe.query_ids), (worth[at] < worth[0]).sum())
     assert level["cosine"] is None
     assert level["variety"] > 1_000_000 > model["levels"][0]["variety"] == 1
     assert 0.3 < level["added"] < 0.9
@@ -196,8 +204,9 @@ def test_means_leave_out_queries_without_a_value_column_by_column() -> None:
         (0, "c"): np.full(3, np.nan),
     }
     found = means(columns, 0)
-    assert (found[0, "a"]["mean"], found[0, "b"]["mean"], found[0, "c"]["mean"]) == (2.0, 3.0, None)
-    assert found[0, "b"]["low"] < 3 < found[0, "b"]["high"]
+    assert (found[0, "a"].mean, found[0, "b"].mean) == (2.0, 3.0)
+    assert np.isnan(found[0, "c"].mean)
+    assert found[0, "b"].low < 3 < found[0, "b"].high
 
 
 def test_a_seed_draws_the_same_queries_and_only_judged_ones(sample: Collection) -> None:

@@ -20,12 +20,12 @@ def test_real_queries_stay_as_they_are(name: str) -> None:
     queries = list(read_queries(path).values())
     found = count_changed_queries(queries)
     print(name, found)
-    assert found["changed"] <= 0.01 * found["queries"]
+    assert found.changed <= 0.01 * found.queries
     strips = measure_denoising_by_level(queries[:100], CLEAN[name], (1, 2, 3, 4), ("known", "held-out"), 0)
     for each in strips:
         print(each)
-        assert each["question_lost"] < 0.03
-    known, other = ([each["recall"] for each in strips if each["templates"] == bank] for bank in ("known", "held-out"))
+        assert each.question_lost < 0.03
+    known, other = ([each.recall for each in strips if each.templates == bank] for bank in ("known", "held-out"))
     # The rules undo what they were written for, and a part of anything else alone.
     assert min(known) > 0.85
     assert max(other) < min(known)

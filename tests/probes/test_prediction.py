@@ -59,7 +59,7 @@ def test_every_row_is_that_of_its_model_and_condition() -> None:
         assert each.found.queries == 29
         assert (each.lost, each.gained) == ((y > 0).mean(), (y < 0).mean())
         assert (each.danger, each.loss) == pytest.approx((x.mean(), y.mean()))
-    told = found.noted(ABOUT, ()).to_dict()
+    told = found.with_notes(ABOUT, ()).to_dict()
     assert (told["kind"], told["format"], told["queries"], told["level"]) == ("probe-prediction", 1, 30, 0.95)
     assert told["models"][0]["spearman"] == found.models[0].found.spearman.value
 
@@ -78,7 +78,7 @@ def test_pooled_says_within_and_across() -> None:
 def test_rows_may_come_in_any_order_and_with_nulls() -> None:
     rows = table(np.random.default_rng(2))
     nulls = rows.with_columns(pl.when(pl.col("danger").is_nan()).then(None).otherwise("danger").alias("danger"))
-    one, other = (predict(each, FAST).noted(ABOUT, ()).to_dict() for each in (nulls, rows))
+    one, other = (predict(each, FAST).with_notes(ABOUT, ()).to_dict() for each in (nulls, rows))
     assert one == other
     mixed = predict(rows.sample(fraction=1, shuffle=True, seed=1), FAST)
     by_name = {(each.name, each.condition): each.found.spearman.value for each in mixed.models}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from trueval.numerics import or_null
 from trueval.probes.denoise import denoise, find_noise_spans
+from trueval.probes.noise_result import ChangedQueries, StrippedNoise
 from trueval.probes.query_noise import Noisy, noisy
 
 
@@ -20,15 +20,14 @@ class StrippedText(NamedTuple):
     question: int
     lost: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Precision and recall of the removed noise, and the share of questions lost."""
+    def shares(self) -> dict[str, float]:
+        """Precision and recall of the removed noise, and the share of questions lost; NaN of nothing."""
         out = self.taken + self.lost
-        shares = {
+        return {
             "precision": self.taken / out if out else np.nan,
             "recall": self.taken / self.chatter if self.chatter else np.nan,
             "question_lost": self.lost / self.question if self.question else np.nan,
         }
-        return {name: or_null(value) for name, value in shares.items()}
 
 
 def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
@@ -37,7 +36,7 @@ def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
     Args:
         texts: noisy texts with their segments.
 
-    >>> measure_denoising([noisy("Why?", 1, "en", seed=1)]).to_dict()["recall"]
+    >>> measure_denoising([noisy("Why?", 1, "en", seed=1)]).shares()["recall"]
     1.0
     """
     counts = np.zeros((2, 2), dtype=np.int64)  # [belongs to the question][is removed]
@@ -58,33 +57,33 @@ def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
 
 def measure_denoising_by_level(
     queries: Sequence[str], language: str, levels: Iterable[int], banks: Iterable[str], seed: int
-) -> list[dict[str, Any]]:
+) -> list[StrippedNoise]:
     """Removal rates at each level, for the templates that the rules were written for and for held-out ones.
 
     Args:
         levels: levels of noise; level 0 has nothing to remove.
     """
     return [
-        {
-            "language": language,
-            "level": level,
-            "templates": bank,
-            **measure_denoising(noisy(query, level, language, seed=seed, bank=bank) for query in queries).to_dict(),
-        }
+        StrippedNoise(
+            language,
+            level,
+            bank,
+            **measure_denoising(noisy(query, level, language, seed=seed, bank=bank) for query in queries).shares(),
+        )
         for level in levels
         if level
         for bank in banks
     ]
 
 
-def count_changed_queries(queries: Iterable[str]) -> dict[str, Any]:
+def count_changed_queries(queries: Iterable[str]) -> ChangedQueries:
     """Number of clean queries that the rules change.
 
     Args:
         queries: queries as users wrote them.
 
     >>> count_changed_queries(["Why is the sky blue?", "Hi! Why is the sky blue?"])
-    {'queries': 2, 'changed': 1}
+    ChangedQueries(queries=2, changed=1)
     """
     texts = list(queries)
-    return {"queries": len(texts), "changed": sum(denoise(text) != text for text in texts)}
+    return ChangedQueries(len(texts), sum(denoise(text) != text for text in texts))

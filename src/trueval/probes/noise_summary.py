@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,23 +12,29 @@ from trueval.collection import Collection
 from trueval.comparison.resampling.bootstrap_intervals import bootstrap_intervals
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K
-from trueval.numerics import or_null
 from trueval.probes.denoising_accuracy import count_changed_queries, measure_denoising_by_level
 from trueval.probes.noise import NoiseProbe
-from trueval.probes.noise_settings import CLEAN, RULES, NoiseCondition
+from trueval.probes.noise_result import (
+    Denoising,
+    MeanInterval,
+    MeasureChange,
+    NoiseLevel,
+    NoiseSummary,
+    NoisySystem,
+    ReshuffleSettings,
+)
+from trueval.probes.noise_settings import RULES
 from trueval.probes.query_noise import variety
+from trueval.report.number_texts import NOISE
+from trueval.report.result import ReprByKind
 from trueval.standings.standings import Floats
-from trueval.version import __version__
 
-KIND: Final = "probe-noise"
-# 1: first version.
-FORMAT_VERSION: Final = 1
 RESAMPLES: Final = 10_000
 LEVEL: Final = 0.95
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseResult(ReprByKind):
     """Noise probes of several pipelines over one collection.
 
     Attributes:
@@ -37,25 +43,26 @@ class NoiseResult:
     """
 
     probes: tuple[NoiseProbe, ...]
-    denoiser: Mapping[str, Any] | None
+    denoiser: Denoising | None
+
+    def result(self) -> NoiseSummary:
+        """Means over queries under each condition."""
+        first = self.probes[0]
+        return NoiseSummary(
+            first.collection,
+            len(first.query_ids),
+            first.design.seed,
+            first.policy.to_dict(),
+            LEVEL,
+            RESAMPLES,
+            ReshuffleSettings(K, DEPTH, PERSISTENCE),
+            tuple(map(_summarize_system, self.probes)),
+            self.denoiser,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval probe noise`; null if not available."""
-        first = self.probes[0]
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "collection": first.collection,
-            "queries": len(first.query_ids),
-            "seed": first.design.seed,
-            "policy": first.policy.to_dict(),
-            "level": LEVEL,
-            "resamples": RESAMPLES,
-            "reshuffle": {"k": K, "depth": DEPTH, "p": PERSISTENCE},
-            "models": [_model(each) for each in self.probes],
-            "denoiser": None if self.denoiser is None else dict(self.denoiser),
-        }
+        return self.result().to_dict()
 
 
 def summarize_noise(probes: Sequence[NoiseProbe], collection: Collection) -> NoiseResult:
@@ -70,10 +77,10 @@ def summarize_noise(probes: Sequence[NoiseProbe], collection: Collection) -> Noi
         return NoiseResult(tuple(probes), None)
     asked = [collection.queries[query] for query in probes[0].query_ids]
     strips = measure_denoising_by_level(asked, design.language, design.levels, design.templates, design.seed)
-    return NoiseResult(tuple(probes), {"clean": count_changed_queries(collection.queries.values()), "stripped": strips})
+    return NoiseResult(tuple(probes), Denoising(count_changed_queries(collection.queries.values()), tuple(strips)))
 
 
-def _model(probe: NoiseProbe) -> dict[str, Any]:
+def _summarize_system(probe: NoiseProbe) -> NoisySystem:
     columns: dict[tuple[int, str], Floats] = {}
     for row in range(len(probe.conditions)):
         if probe.cosines is not None:
@@ -81,48 +88,52 @@ def _model(probe: NoiseProbe) -> dict[str, Any]:
         columns |= {(row, name): values[row] for name, values in probe.lists._asdict().items()}
         columns |= {(row, name): values[row] - values[0] for name, values in probe.worth.items()}
     found = means(columns, probe.design.seed)
-    return {
-        "name": probe.name,
-        "language": probe.design.language,
-        "queries": len(probe.query_ids),
-        "levels": [_level(probe, row, found) for row in range(len(probe.conditions))],
-        "notes": list(probe.notes),
-    }
+    levels = tuple(_level(probe, row, found) for row in range(len(probe.conditions)))
+    return NoisySystem(probe.name, probe.design.language, len(probe.query_ids), levels, tuple(probe.notes))
 
 
-def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], Mapping[str, Any]]) -> dict[str, Any]:
+def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], MeanInterval]) -> NoiseLevel:
     condition, language = probe.conditions[row], probe.design.language
-    statistics = {name: found.get((row, name)) for name in ("cosine", "drop", "overlap", "tau", "rbo")}
-    measures = {}
-    for name, values in probe.worth.items():
-        ends = found[row, name]
-        both = ~np.isnan(values[0] - values[row])  # so that the change is exactly their difference
-        clean, noisy = (or_null(float(values[at, both].mean())) if both.any() else None for at in (0, row))
-        measures[name] = {
-            "clean": clean,
-            "noisy": noisy,
-            "change": ends["mean"],
-            "low": ends["low"],
-            "high": ends["high"],
-        }
-    return {
-        **condition._asdict(),
-        "templates": condition.templates or None,
-        "added": float(probe.added[row].mean()),
-        "variety": variety(condition.level, language, condition.templates) if condition.level else 1,
-        **statistics,
-        "measures": measures,
-    }
+    return NoiseLevel(
+        condition.level,
+        condition.templates or None,
+        condition.denoised,
+        condition.normalised,
+        added=float(probe.added[row].mean()),
+        variety=variety(condition.level, language, condition.templates) if condition.level else 1,
+        cosine=found.get((row, "cosine")),
+        drop=found.get((row, "drop")),
+        overlap=found[row, "overlap"],
+        tau=found[row, "tau"],
+        rbo=found[row, "rbo"],
+        measures={name: _change(values[0], values[row], found[row, name]) for name, values in probe.worth.items()},
+    )
 
 
-def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[int, str], dict[str, float | None]]:
+def _change(clean: Floats, noisy: Floats, ends: MeanInterval) -> MeasureChange:
+    """The change of a measure over the queries with both values: exactly the difference of their means."""
+    both = ~np.isnan(clean - noisy)
+    if not both.any():
+        return MeasureChange(np.nan, np.nan, *astuple(ends))
+    return MeasureChange(
+        float(clean[both].mean()),
+        float(noisy[both].mean()),
+        ends.mean,
+        ends.low,
+        ends.high,
+        queries=int(both.sum()),
+        lost=int((noisy[both] - clean[both] < -NOISE).sum()),
+    )
+
+
+def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[int, str], MeanInterval]:
     """Means over queries with intervals from the same resamples; queries without a value are skipped per column.
 
     Args:
         columns: name → [query] values.
 
     Returns:
-        name → mean, low and high; null if not available.
+        name → mean with its interval; NaN if not available.
     """
     by_mask: dict[bytes, list[tuple[int, str]]] = {}
     for name, values in columns.items():
@@ -144,26 +155,5 @@ def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[in
         ).expected
         for place, name in enumerate(names):
             mean = float(table[:, place].mean()) if len(table) else np.nan
-            told = {"mean": mean, "low": float(ends[place, 0]), "high": float(ends[place, 1])}
-            found[name] = {part: or_null(value) for part, value in told.items()}
+            found[name] = MeanInterval(mean, float(ends[place, 0]), float(ends[place, 1]))
     return found
-
-
-def describe_condition(condition: Mapping[str, Any]) -> str:
-    """A condition in words.
-
-    Args:
-        condition: an entry of "levels" in the result.
-
-    >>> describe_condition({"level": 3, "templates": "known", "denoised": "rules", "normalised": True})
-    'level 3, known templates, denoised by rules, normalised'
-    """
-    return NoiseCondition(
-        **{name: condition[name] or getattr(CLEAN, name) for name in NoiseCondition._fields}
-    ).description
-
-
-def is_clean(condition: Mapping[str, Any]) -> bool:
-    """Whether an entry of "levels" is the clean query."""
-    names = NoiseCondition._fields
-    return tuple(condition[name] or CLEAN._asdict()[name] for name in names) == CLEAN

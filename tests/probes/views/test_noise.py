@@ -13,15 +13,18 @@ from trueval.comparison.resampling.reshuffle import Reshuffle
 from trueval.measures import parse_list
 from trueval.policy.policy import Policy
 from trueval.probes.noise import NoiseProbe
+from trueval.probes.noise_result import ChangedQueries, Denoising, NoiseSummary
 from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.noise_summary import NoiseResult
-from trueval.probes.views.noise import guard_is_idle, levels, short_name, table, to_csv, to_latex, to_markdown, to_text
-from trueval.probes.views.noise_page import build
+from trueval.probes.views.kind import NOISE
+from trueval.probes.views.noise import guard_is_idle, short_name, shown_levels, view
+from trueval.report.page_content import Number, Part
 from trueval.report.result_directory import Directory, ResultFile
 
 QUERIES = ("q1", "q2", "q3")
 
 
+RULES = Denoising(ChangedQueries(9, 1), ())
 TWO_LEVELS = NoiseSettings("en", levels=(0, 2), templates=("known",), queries=3)
 
 
@@ -41,44 +44,94 @@ def probe(name: str, *, embeds: bool, guard: float, design: NoiseSettings = TWO_
 @pytest.fixture
 def result() -> dict[str, Any]:
     probes = (probe("m", embeds=True, guard=0.05), probe("bm25", embeds=False, guard=0.0))
-    return NoiseResult(probes, {"clean": {"queries": 9, "changed": 1}, "stripped": []}).to_dict()
+    return NoiseResult(probes, RULES).to_dict()
+
+
+def part_of(result: dict[str, Any]) -> Part:
+    assert NOISE.page
+    return NOISE.page(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
+
+
+def text(words: Any) -> str:
+    return "".join(each.text if isinstance(each, Number) else each for each in words)
+
+
+def legend(result: dict[str, Any]) -> str:
+    return " ".join(view(NoiseSummary.from_dict(result)).legend)
 
 
 def test_the_guard_is_shown_where_it_changes_something(result: dict[str, Any]) -> None:
-    assert [guard_is_idle(model) for model in result["models"]] == [False, True]
-    assert [len(levels(model)) for model in result["models"]] == [8, 4]
-    assert "changes nothing for bm25; its rows are left out" in to_text(result)
-    lines = to_csv(result).splitlines()
+    models = NoiseSummary.from_dict(result).models
+    assert [guard_is_idle(model) for model in models] == [False, True]
+    assert [len(shown_levels(model)) for model in models] == [8, 4]
+    assert "changes nothing for bm25; its rows are left out" in legend(result)
+    lines = NOISE.write(result, "csv").splitlines()
     assert lines[0].startswith("model,language,queries,level,templates,denoised,normalised,added,cosine_mean")
     assert len(lines) == 1 + 16
-    assert to_latex(result).count("known templates, denoised by rules") == 3
+    assert NOISE.write(result, "latex").count("2 known rules") == 3
 
 
 def test_every_condition_has_a_row_of_its_own_in_a_narrow_terminal(result: dict[str, Any]) -> None:
     """Names were shortened in the middle: `level 2…emplates` was the known templates and those held out."""
-    names = [short_name(level) for level in levels(result["models"][0])]
+    names = [short_name(level) for level in shown_levels(NoiseSummary.from_dict(result).models[0])]
     assert len(set(names)) == 8
     console = Console(width=60, file=io.StringIO())
-    console.print(table(result))
+    console.print(NOISE.write(result, "table"))
     assert [name for name in names if not re.search(rf"^{name} +\d", console.file.getvalue(), re.MULTILINE)] == []
 
 
+def test_the_answer_counts_the_queries_that_lose(result: dict[str, Any]) -> None:
+    """Both lose .1, .11 and .12 of .8, .79 and .78; bm25 is made to lose less."""
+    for level in result["models"][1]["levels"]:
+        change = level["measures"]["R@10"]
+        change |= {"change": change["change"] / 2, "lost": 2 * (level["level"] > 0)}
+    part = part_of(result)
+    assert text(part.answer.sentence) == (
+        "m (en) breaks most under noise (level 2, known templates): 3 of 3 queries lose R@10, a mean change of "
+        "-0.1000; bm25 (en) least: 2 of 3, -0.0500."
+    )
+    assert text(part.answer.change) == "Denoised, the change is -0.1000 for templates that the rules know."
+    sources = [each.source for each in part.answer.sentence if isinstance(each, Number)]
+    assert sources[0].startswith("probe-noise.json#/models/0/levels/")
+    assert sources[0].endswith("/measures/R@10/change")
+    kept = "of the first 10 documents it keeps 8.9; with the rules it changes by"
+    assert [text(each) for each in part.said] == [
+        f"m (en), level 2, known templates: 3 of 3 queries lose R@10, a mean change of -0.1000; {kept} -0.1000.",
+        f"bm25 (en), level 2, known templates: 2 of 3 queries lose R@10, a mean change of -0.0500; {kept} -0.0500.",
+    ]
+
+
+def test_files_without_counts_are_read(result: dict[str, Any]) -> None:
+    for level in (level for model in result["models"] for level in model["levels"]):
+        for change in level["measures"].values():
+            del change["queries"], change["lost"]
+    assert text(part_of(result).answer.sentence) == (
+        "m (en) breaks most under noise (level 2, known templates): R@10 changes by -0.1000; bm25 (en) least: -0.1000."
+    )
+
+
+def test_what_is_not_shown_is_not_claimed(result: dict[str, Any]) -> None:
+    for level in (level for model in result["models"] for level in model["levels"]):
+        level["measures"]["R@10"] |= {"high": 0.01}
+    assert text(part_of(result).answer.sentence) == (
+        "No system is shown to break under noise (level 2, known templates): m (en) changes R@10 by -0.1000."
+    )
+
+
 def test_systems_without_embeddings_have_no_cosine(result: dict[str, Any]) -> None:
-    markdown = to_markdown(result)
-    assert markdown.count("### m, en, 3 queries") == 1
-    part = build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
+    assert NOISE.write(result, "markdown").count("### m, en, 3 queries") == 1
+    part = part_of(result)
     cosines = next(block for block in part.blocks if block.id == "probe-noise-cosine")
-    assert [figure.title for figure in cosines.figures] == ["m"]
+    assert [figure.title for figure in cosines.figures] == ["m: cosine by level of noise"]
     overlaps = next(block for block in part.blocks if block.id == "probe-noise-overlap")
     assert len(overlaps.figures) == 2
-    assert "changes R@10 by " in str(part.verdict)
 
 
 def test_conditions_can_be_told_apart_in_a_terminal(result: dict[str, Any]) -> None:
     for model in result["models"]:
         for level in model["levels"]:
             level["measures"] |= dict.fromkeys(("nDCG@10", "N-Recall4+@10"), level["measures"]["R@10"])
-    lines = to_text(result).splitlines()
+    lines = NOISE.in_console(result).splitlines()
     assert max(map(len, lines)) <= 100
     shown = [line for line in lines if line.startswith(("clean", "2 known"))]
     assert len({(at // 8, line.split("  ")[0]) for at, line in enumerate(shown)}) == len(shown) == 12
@@ -89,17 +142,17 @@ def test_a_measure_of_no_query_is_no_change(result: dict[str, Any]) -> None:
     for model in result["models"]:
         for level in model["levels"]:
             level["measures"]["R@10"] = dict.fromkeys(level["measures"]["R@10"])
-    assert [guard_is_idle(model) for model in result["models"]] == [False, True]
-    assert "changes nothing for bm25" in to_text(result)
-    build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
+    assert [guard_is_idle(model) for model in NoiseSummary.from_dict(result).models] == [False, True]
+    assert "changes nothing for bm25" in legend(result)
+    assert text(part_of(result).answer.sentence) == "R@10 has no value under noise: see the notes."
 
 
 def test_a_clean_query_that_keeps_less_than_all_is_explained(result: dict[str, Any]) -> None:
     for model in result["models"]:
         model["levels"][0]["overlap"]["mean"] = 1.0
-    assert "means over the orders" not in " ".join(to_text(result).split())
+    assert "means over the orders" not in legend(result)
     result["models"][1]["levels"][0]["overlap"]["mean"] = 0.95
-    assert "means over the orders" in " ".join(to_text(result).split())
+    assert "means over the orders" in legend(result)
 
 
 @pytest.mark.parametrize("normalised", [(True,), (False,), (False, True)])
@@ -109,9 +162,11 @@ def test_a_page_is_made_of_every_choice_of_conditions(levels: Any, denoised: Any
     """The guard alone, --guard on, left the page without its first sentence, and so without a page."""
     design = NoiseSettings("en", levels, ("known", "held-out"), denoised, normalised, queries=3)
     made = probe("m", embeds=False, guard=0.05, design=design)
-    result = NoiseResult((made,), {"clean": {"queries": 9, "changed": 1}, "stripped": []}).to_dict()
-    part = build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
-    assert str(part.verdict[0]).startswith(f"m (en): {'level 2, known' if 2 in levels else 'clean'}")
-    if 2 in levels:
-        assert ("normalised" in str(part.verdict[0])) == (normalised == (True,))
-        assert ("with the rules" in str(part.verdict)) == ({"none", "rules"} <= set(denoised))
+    part = part_of(NoiseResult((made,), RULES).to_dict())
+    if 2 not in levels:
+        assert text(part.answer.sentence) == "No noise was tried, only clean queries."
+        return
+    assert text(part.answer.sentence).startswith("m (en) breaks under noise (level 2, known templates")
+    assert ("normalised" in text(part.answer.sentence)) == (normalised == (True,))
+    others = [", -0.1000 for others."] if {"none", "rules"} <= set(denoised) else []
+    assert [text(part.answer.change).partition("that the rules know")[2]] == (others or [""])

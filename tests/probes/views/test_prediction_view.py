@@ -46,7 +46,7 @@ def joined(
         "systems": (JoinedSystem("m", tuple(danger), "dense", {"R@10": 0.5}),),
         "conditions": tuple(JoinedCondition(each, "chatter", len(loss)) for each in conditions),
     }
-    found = predict(pl.concat(rows), PredictionChoices(resamples=50, threads=1)).noted(about, ())
+    found = predict(pl.concat(rows), PredictionChoices(resamples=50, threads=1)).with_notes(about, ())
     return found.to_dict()
 
 

@@ -1,7 +1,6 @@
 """The result kinds of this package."""
 
-from trueval.probes import noise_summary
-from trueval.report.kinds import Kind, files_of, forms_of, kind_of_view, late
+from trueval.report.kinds import kind_of_view
 
 NAMES = kind_of_view(
     "probe-names",
@@ -20,12 +19,11 @@ PREDICTION = kind_of_view(
     stem="probe-join",
 )
 
-NOISE = Kind(
-    noise_summary.KIND,
-    format=noise_summary.FORMAT_VERSION,
+NOISE = kind_of_view(
+    "probe-noise",
+    "trueval.probes.noise_result:NoiseSummary",
+    "trueval.probes.views.noise:view",
+    format=1,
     order=71,
-    text=forms_of("trueval.probes.views.noise"),
-    files=files_of("probe-noise"),
-    page=late("trueval.probes.views.noise_page:build"),
-    figures=late("trueval.probes.views.noise_page:write_figures"),
+    stem="probe-noise",
 )

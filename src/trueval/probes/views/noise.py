@@ -1,203 +1,252 @@
-"""Reports of noise probes: terminal table, Markdown, LaTeX, CSV."""
+"""The view of a noise probe: which system breaks under noise, and what denoising recovers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any, Final
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
-from trueval.probes.noise_settings import NONE
-from trueval.probes.noise_summary import describe_condition
-from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
-from trueval.report import formats
-from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import (
-    FRACTIONS,
-    NOT_AVAILABLE,
-    ValueUnit,
-    count_phrase,
-    format_difference,
-    format_value,
-    unit,
+from trueval.probes.noise_result import (
+    MeanInterval,
+    MeasureChange,
+    NoiseLevel,
+    NoiseSummary,
+    NoisySystem,
+    StrippedNoise,
 )
-from trueval.report.terminal import grid, render_text
+from trueval.probes.noise_settings import NONE, RULES
+from trueval.probes.query_noise import HELD_OUT, KNOWN
+from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
+from trueval.probes.views.published import published_section
+from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone
+from trueval.report.formats import slug
+from trueval.report.number_texts import count_phrase, format_value
+from trueval.report.page_content import Figure
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, TEXT, interval_of, unscaled
+from trueval.report.view import (
+    Answer,
+    Column,
+    PaperFigure,
+    Quantity,
+    Section,
+    Sentence,
+    Sheet,
+    View,
+    choices_section,
+    policy_section,
+)
 
-Entry = Mapping[str, Any]
-VALUES = ("cosine", "overlap", "tau", "rbo")
-
-
-def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """The terminal report: a table per pipeline, then the accuracy of denoising, then the published tables.
-
-    Args:
-        result: what `NoiseResult.to_dict` returns.
-        scale: of the measures.
-    """
-    parts: list[RenderableType] = []
-    for model in result["models"]:
-        head = ("condition", *heads(model))
-        shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine", "τ", "interval"))
-        for level in levels(model):
-            shown.add_row(Text(short_name(level)), *condition_cells(level, scale))
-        parts += [Text(pipeline_heading(model), style="bold"), shown, Text()]
-    if result["denoiser"]:
-        shown = grid(STRIPPED, "Lrrr")
-        for row in strip_rows(result):
-            shown.add_row(*map(Text, row))
-        parts += [Text("what the rules strip, by characters", style="bold"), shown, Text()]
-    parts += [Text(line) for line in [*legend(result), *unit(scale)]]
-    for each in CHATTER_TABLES:
-        shown = grid(each.head, "L" + "r" * (len(each.head) - 1))
-        for row in each.rows:
-            shown.add_row(*map(Text, row))
-        parts += [Text(), Text(each.title, style="bold"), shown]
-    return Group(*parts, Text(CHATTER_SOURCE))
-
-
-def to_text(result: Entry) -> str:
-    """The tables as plain text.
-
-    Args:
-        result: the JSON of `trueval probe noise`.
-    """
-    return render_text(table(result))
-
-
-def pipeline_heading(model: Entry) -> str:
-    """The heading of a pipeline's table.
-
-    Args:
-        model: an entry of "models".
-    """
-    return f"{model['name']}, {model['language']}, {count_phrase(model['queries'], 'query', 'queries')}"
+HEIGHT: Final = 170  # CSS pixels of a plot
+SERIES: Final = {
+    ("known", "none"): ("known, as it is", "run-1", False),
+    ("known", "rules"): ("known, by rules", "run-1", True),
+    ("held-out", "none"): ("held out, as it is", "run-2", False),
+    ("held-out", "rules"): ("held out, by rules", "run-2", True),
+    ("known", "judge"): ("known, by a judge", "run-3", True),
+    ("held-out", "judge"): ("held out, by a judge", "run-4", True),
+}
+OVERLAPS: Final = "Share of the first ten that the clean query finds too."
+COSINES: Final = "Cosine of the text that is searched with and the clean query."
+CHANGES: Final = "Noisy − clean. The rules know one bank of templates."
+KEY: Final = (("lying", "dashed: denoised"), ("thin", "interval over queries"))
+ACCURACY: Final = (
+    "Recall: share of the characters of chatter that the rules take out. Precision: share of what they take out that "
+    "is chatter. They were written for the known templates; those held out are for what others write."
+)
+SHARE: Final = unscaled(format_value)
+VALUES: Final = ("cosine", "overlap", "tau", "rbo")
 
 
-def heads(model: Entry) -> tuple[str, ...]:
-    """Column headings after the condition.
+def view(result: NoiseSummary) -> View:
+    """What `trueval probe noise` shows.
 
     Args:
-        model: an entry of "models".
+        result: of the command.
     """
-    names = [f"{name} change" for name in model["levels"][0]["measures"]]
-    return ("added", "cosine", "overlap", "τ", "RBO", *(each for name in names for each in (name, "interval")))
+    measures = _measures(result)
+    facts = {"collection": result.collection, "queries": result.queries, "seed": result.seed}
+    systems = sorted(result.models, key=lambda each: _worth(_strongest(each, measures[0]), measures[0]))
+    return View(
+        title="Probe of noise",
+        answer=_answer(result, systems, measures[0]),
+        lead=_figure(result, systems[0], measures[0]),
+        sections=[
+            *_plots(result, systems[1:], measures[0], f"What chatter does to {measures[0]}", CHANGES),
+            *_plots(result, result.models, "overlap", "What it does to the first ten", OVERLAPS),
+            *_plots(result, list(_embedders(result)), "cosine", "What it does to the embedding", COSINES),
+            *_denoiser(result),
+            Section("Every condition", list(_sheets(result)), id="probe-noise-tables"),
+            published_section("Chatter as published, for context", CHATTER_SOURCE, CHATTER_TABLES),
+            choices_section("probe of noise", facts),
+            policy_section(result.policy),
+        ],
+        csv=_csv(result),
+        findings=[_describe_system(result, each, measures[0]) for each in systems],
+        legend=list(_legend(result)),
+        notes=list(dict.fromkeys(note for each in result.models for note in each.notes)),
+        paper=[PaperFigure("probe-noise", partial(_paper, result))],
+    )
 
 
-def levels(model: Entry) -> list[Entry]:
-    """The conditions to show: only those without the guard where it changes nothing.
-
-    Args:
-        model: an entry of "models".
-    """
-    every = model["levels"]
-    return [each for each in every if not each["normalised"]] if guard_is_idle(model) else list(every)
+def _measures(result: NoiseSummary) -> list[str]:
+    return list(result.models[0].levels[0].measures)
 
 
-def guard_is_idle(model: Entry) -> bool:
-    """Whether results with and without the guard are equal wherever both were measured.
-
-    Args:
-        model: an entry of "models".
-    """
-    names = ("level", "templates", "denoised")
-    off = {tuple(each[name] for name in names): each for each in model["levels"] if not each["normalised"]}
-    pairs = [(each, off.get(tuple(each[name] for name in names))) for each in model["levels"] if each["normalised"]]
-    both = [(one, other) for one, other in pairs if other is not None]
-    return bool(both) and len(both) == len(pairs) and all(_same(one, other) for one, other in both)
+def _worth(level: NoiseLevel, measure: str) -> float:
+    """The change of a measure; 0 where it is not known."""
+    change = level.measures[measure].change
+    return change if change == change else 0.0
 
 
-def _same(one: Entry, other: Entry) -> bool:
+def _strongest(model: NoisySystem, measure: str) -> NoiseLevel:
+    """The condition of the highest level that loses most, without denoising where there is such a one."""
+    highest = max(each.level for each in model.levels)
+    found = [each for each in model.levels if each.level == highest]
+    found = [each for each in found if each.normalised == _guard(model)] or found
+    found = [each for each in found if each.denoised == NONE] or found
+    return min(found, key=lambda each: _worth(each, measure))
+
+
+def _guard(model: NoisySystem) -> bool:
+    """Whether the conditions to show have one way of writing: only where there are none without it."""
+    return all(each.normalised or each.is_clean for each in model.levels)
+
+
+def _denoised(model: NoisySystem, level: NoiseLevel) -> NoiseLevel | None:
+    """The same condition denoised by the rules; None where it was not asked for."""
+    wanted = level.condition._replace(denoised=RULES)
+    return next((each for each in model.levels if each.condition == wanted and each is not level), None)
+
+
+def _name(model: NoisySystem) -> str:
+    return f"{model.name} ({model.language})"
+
+
+def _heading(model: NoisySystem) -> str:
+    return f"{model.name}, {model.language}, {count_phrase(model.queries, 'query', 'queries')}"
+
+
+def _effect(change: MeasureChange, measure: str) -> tuple[str | Quantity, ...]:
+    """How many queries lose and the mean change; files of older versions have no counts."""
+    by = Quantity(change, "change", DIFFERENCE)
+    if change.lost is None or change.queries is None:
+        return (f"{measure} changes by ", by)
+    counts = f"{change.lost:,} of {count_phrase(change.queries, 'query loses', 'queries lose')} {measure}"
+    return (f"{counts}, a mean change of ", by)
+
+
+def _answer(result: NoiseSummary, systems: Sequence[NoisySystem], measure: str) -> Answer:
+    """The system that loses most under the strongest noise, and the one that loses least under the same."""
+    worst, best = systems[0], systems[-1]
+    level = _strongest(worst, measure)
+    change = level.measures[measure]
+    question = "Which system breaks under noise?"
+    if not level.level:
+        return Answer("No noise was tried, only clean queries.", question)
+    if change.change != change.change:
+        return Answer(f"{measure} has no value under noise: see the notes.", question)
+    ends = (Quantity(change, "low", DIFFERENCE), Quantity(change, "high", DIFFERENCE))
+    by = f"{result.level:.0%} by bootstrap over queries"
+    sure = (f"The mean change of {measure} is between ", ends[0], " and ", ends[1], f" ({by}).")
+    if not change.high < 0:
+        who = f"{_name(worst)} is not" if len(systems) == 1 else "No system is"
+        sentence: Sentence = (
+            f"{who} shown to break under noise ({level.condition.description}): {_name(worst)} changes {measure} by ",
+            Quantity(change, "change", DIFFERENCE),
+            ".",
+        )
+    else:
+        most = "" if len(systems) == 1 else " most"
+        sentence = (
+            f"{_name(worst)} breaks{most} under noise ({level.condition.description}): ",
+            *_effect(change, measure),
+            *(_describe_best(best, level, measure) if most else ()),
+            ".",
+        )
+    return Answer(sentence, question, sure, _describe_remedy(worst, level, measure))
+
+
+def _describe_remedy(model: NoisySystem, level: NoiseLevel, measure: str) -> Sentence:
+    """What the rules leave of a change, also of noise that they were not written for."""
+    parts: list[str | Quantity] = []
+    for bank, words in ((KNOWN, "for templates that the rules know"), (HELD_OUT, "for others")):
+        wanted = level.condition._replace(templates=bank, denoised=RULES)
+        found = next((each for each in model.levels if each.condition == wanted and each is not level), None)
+        if found is not None:
+            parts += [", " if parts else "", Quantity(found.measures[measure], "change", DIFFERENCE), f" {words}"]
+    return ("Denoised, the change is ", *parts, ".") if parts else ""
+
+
+def _describe_best(model: NoisySystem, level: NoiseLevel, measure: str) -> tuple[str | Quantity, ...]:
+    """What the same noise does to the system that loses least."""
+    same = next((each for each in model.levels if each.condition == level.condition), None)
+    if same is None:
+        return ()
+    change = same.measures[measure]
+    counts = "" if change.lost is None or change.queries is None else f"{change.lost:,} of {change.queries:,}, "
+    return (f"; {_name(model)} least: {counts}", Quantity(change, "change", DIFFERENCE))
+
+
+def _describe_system(result: NoiseSummary, model: NoisySystem, measure: str) -> Sentence:
+    """The effect of the strongest noise on a system, in queries and documents, and what the rules recover."""
+    level = _strongest(model, measure)
+    k, kept = result.reshuffle.k, level.overlap.mean
+    words = (
+        f"{_name(model)}, {level.condition.description}: ",
+        *_effect(level.measures[measure], measure),
+        *([f"; of the first {k} documents it keeps {k * kept:.1f}"] if kept == kept else []),
+    )
+    denoised = _denoised(model, level)
+    if denoised is None:
+        return (*words, ".")
+    rules = Quantity(denoised.measures[measure], "change", DIFFERENCE)
+    return (*words, "; with the rules it changes by ", rules, ".")
+
+
+def shown_levels(model: NoisySystem) -> list[NoiseLevel]:
+    """The conditions to show: only those without the guard where it changes nothing."""
+    return [each for each in model.levels if not each.normalised] if guard_is_idle(model) else list(model.levels)
+
+
+def guard_is_idle(model: NoisySystem) -> bool:
+    """Whether results with and without the guard are equal wherever both were measured."""
+    off = {each.condition: each for each in model.levels if not each.normalised}
+    pairs = [(each, off.get(each.condition._replace(normalised=False))) for each in model.levels if each.normalised]
+    return bool(pairs) and all(other is not None and _same(one, other) for one, other in pairs)
+
+
+def _same(one: NoiseLevel, other: NoiseLevel) -> bool:
     # A cosine is of vectors in float32, and differs in its last digits between batches.
-    pairs = [((one[name] or {}).get("mean"), (other[name] or {}).get("mean"), 1e-5) for name in VALUES]
-    pairs += [(one["measures"][m]["change"], other["measures"][m]["change"], 1e-9) for m in one["measures"]]
-    return all(_close(*pair) for pair in pairs)
+    means = [(_mean(getattr(one, name)), _mean(getattr(other, name)), 1e-5) for name in VALUES]
+    changes = [(one.measures[name].change, other.measures[name].change, 1e-9) for name in one.measures]
+    return all(abs(a - b) < most or (a != a and b != b) for a, b, most in (*means, *changes))
 
 
-def _close(one: float | None, other: float | None, most: float) -> bool:
-    return one == other or (one is not None and other is not None and abs(one - other) < most)
+def _mean(found: MeanInterval | None) -> float:
+    return math.nan if found is None else found.mean
 
 
-def level_name(level: Entry) -> str:
-    """A condition's label in a table.
-
-    Args:
-        level: an entry of "levels".
-
-    >>> level_name({"level": 2, "templates": "held-out", "denoised": "none", "normalised": False})
-    'level 2, held-out templates'
-    """
-    return describe_condition(level)
+def short_name(level: NoiseLevel) -> str:
+    """A condition's short label: "2 held-out rules guard"."""
+    noise = f"{level.level} {level.templates}" if level.level else "clean"
+    treated = [] if level.denoised == NONE else [level.denoised]
+    return " ".join([noise, *treated, *(["guard"] if level.normalised else [])])
 
 
-def short_name(level: Entry) -> str:
-    """A condition's short label, abbreviated in the middle so that labels stay distinct.
-
-    Args:
-        level: an entry of "levels".
-
-    >>> short_name({"level": 2, "templates": "held-out", "denoised": "rules", "normalised": True})
-    '2 held-out rules guard'
-    """
-    noise = f"{level['level']} {level['templates']}" if level["level"] else "clean"
-    treated = [] if level["denoised"] == NONE else [level["denoised"]]
-    return " ".join([noise, *treated, *(["guard"] if level["normalised"] else [])])
-
-
-def condition_cells(level: Entry, scale: ValueUnit) -> list[str]:
-    """The cells of a condition.
-
-    Args:
-        level: an entry of "levels".
-        scale: of the measures.
-    """
-    found = [format_value(level["added"]), *(format_value((level[name] or {}).get("mean")) for name in VALUES)]
-    for each in level["measures"].values():
-        found += [format_difference(each["change"], scale), _span(each, scale)]
-    return found
-
-
-def _span(each: Entry, scale: ValueUnit) -> str:
-    if each["low"] is None:
-        return NOT_AVAILABLE
-    return f"[{format_difference(each['low'], scale)}, {format_difference(each['high'], scale)}]"
-
-
-STRIPPED = ("templates", "recall", "precision", "question lost")
-
-
-def strip_rows(result: Entry) -> Iterator[tuple[str, ...]]:
-    """Table rows on the accuracy of denoising.
-
-    Args:
-        result: the JSON of `trueval probe noise`.
-    """
-    for each in result["denoiser"]["stripped"]:
-        shares = (format_value(each[name]) for name in ("recall", "precision", "question_lost"))
-        yield f"{each['language']}, {each['templates']}, level {each['level']}", *shares
-
-
-def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean.
-
-    Args:
-        result: the JSON of `trueval probe noise`.
-
-    Yields:
-        Sentences.
-    """
-    lists = result["reshuffle"]
+def _legend(result: NoiseSummary) -> Iterator[str]:
+    lists = result.reshuffle
     yield (
-        f"{result['collection']}: means over {count_phrase(result['queries'], 'judged query', 'judged queries')} "
-        "drawn by "
-        f"seed {result['seed']}; changes are paired, noisy − clean, with intervals of {result['level']:.0%} by "
-        "bootstrap over queries; values are expected ones under ties."
+        f"{result.collection}: means over {count_phrase(result.queries, 'judged query', 'judged queries')} drawn by "
+        f"seed {result.seed}; changes are paired, noisy − clean, with intervals of {result.level:.0%} by bootstrap "
+        "over queries; values are expected ones under ties."
     )
     yield (
         "added: share of chatter in the characters of the query; cosine: of the text that is searched with and the "
-        f"clean query; overlap and τ: of the first {lists['k']} results with those of the clean query, τ for lists of "
+        f"clean query; overlap and τ: of the first {lists.k} results with those of the clean query, τ for lists of "
         "different documents (1 − 2 K^(1/2)/max, Fagin et al. 2003; −1 nothing in common); RBO: p = "
-        f"{lists['p']:g}, of the first {lists['depth']}."
+        f"{lists.p:g}, of the first {lists.depth}."
     )
     yield (
         "Conditions: level and templates of the chatter; rules, judge: what took it out; guard, normalised: one way of "
@@ -205,72 +254,175 @@ def legend(result: Entry) -> Iterator[str]:
         "emoji, typed on a phone; 4 more of these, words of another language, typos. The rules were written for the "
         "known templates, not for those held out."
     )
-    if any(((model["levels"][0]["overlap"] or {}).get("mean") or 1) < 1 for model in result["models"]):
+    if any(model.levels[0].overlap.mean < 1 for model in result.models):
         yield (
             "Where scores are equal, a clean query keeps less than all of its own results: overlap, τ and RBO are "
             "means over the orders in which an engine may list them."
         )
-    if any(guard_is_idle(model) for model in result["models"]):
-        idle = ", ".join(model["name"] for model in result["models"] if guard_is_idle(model))
+    idle = ", ".join(model.name for model in result.models if guard_is_idle(model))
+    if idle:
         yield f"One way of writing (NFC, plain spaces, apostrophes) changes nothing for {idle}; its rows are left out."
-    if result["denoiser"]:
-        clean = result["denoiser"]["clean"]
-        yield f"The rules change {clean['changed']:,} of the {clean['queries']:,} clean queries of the collection."
+    if result.denoiser is not None:
+        clean = result.denoiser.clean
+        yield f"The rules change {clean.changed:,} of the {clean.queries:,} clean queries of the collection."
 
 
-def to_csv(result: Entry) -> str:
-    """One line per pipeline and condition, in full precision.
-
-    Args:
-        result: the JSON of `trueval probe noise`.
-    """
-    rows = []
-    for model in result["models"]:
-        for level in model["levels"]:
-            row = {"model": model["name"], "language": model["language"], "queries": model["queries"]}
-            row |= {name: level[name] for name in ("level", "templates", "denoised", "normalised", "added")}
-            for name in ("cosine", "drop", "overlap", "tau", "rbo"):
-                row |= {f"{name}_{part}": (level[name] or {}).get(part) for part in ("mean", "low", "high")}
-            for name, each in level["measures"].items():
-                row |= {f"{name}_{part}": value for part, value in each.items()}
-            rows.append(row)
-    return formats.to_csv(list(rows[0]), rows)
+def _sheets(result: NoiseSummary) -> Iterator[Sheet[NoiseLevel]]:
+    for at, model in enumerate(result.models):
+        title, rows = _heading(model), shown_levels(model)
+        yield Sheet(title, rows, list(_columns(model)), caption=title, folded=True, id=f"probe-noise-table-{at}")
 
 
-def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A table per pipeline, and the accuracy of denoising.
-
-    Args:
-        result: the JSON of `trueval probe noise`.
-        scale: of the measures.
-    """
-    parts = []
-    for model in result["models"]:
-        rows = [(level_name(level), *condition_cells(level, scale)) for level in levels(model)]
-        parts.append(
-            f"### {markdown(pipeline_heading(model))}\n\n{pipes(('condition', *heads(model)), rows, words=1)}\n"
-        )
-    if result["denoiser"]:
-        parts.append(
-            f"### What the rules strip, by characters\n\n{pipes(STRIPPED, list(strip_rows(result)), words=1)}\n"
-        )
-    parts += [f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)]]
-    for each in CHATTER_TABLES:
-        parts.append(f"\n### {each.title}\n\n{pipes(each.head, each.rows, words=1)}")
-    return "".join([*parts, f"\n{CHATTER_SOURCE}\n"])
+def _columns(model: NoisySystem) -> Iterator[Column[NoiseLevel]]:
+    yield Column("condition", short_name, TEXT, only="text")
+    yield Column("condition", lambda row: row.condition.description, only="page")
+    yield Column("added", lambda row: row.added, PERCENT, leaves=1)
+    yield Column("cosine", _mean_of(lambda row: row.cosine), SHARE, leaves=3)
+    yield Column("overlap", lambda row: row.overlap.mean, SHARE, strong=True)
+    yield Column("τ", lambda row: row.tau.mean, SHARE, leaves=4)
+    yield Column("RBO", lambda row: row.rbo.mean, SHARE, leaves=2)
+    for name in model.levels[0].measures:
+        yield from _changes(name)
 
 
-def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A LaTeX tabular; it needs the package booktabs.
+def _mean_of(found: Callable[[NoiseLevel], MeanInterval | None]) -> Callable[[NoiseLevel], float | None]:
+    return lambda row: None if (known := found(row)) is None else known.mean
 
-    Args:
-        result: the JSON of `trueval probe noise`.
-        scale: of the measures.
-    """
-    head = [latex(each) for each in ("system", "condition", *heads(result["models"][0]))]
-    rows = [
-        [latex(model["name"]), latex(level_name(level)), *map(latex, condition_cells(level, scale))]
-        for model in result["models"]
-        for level in levels(model)
+
+def _changes(name: str) -> Iterator[Column[NoiseLevel]]:
+    yield Column(name, lambda row: row.measures[name].noisy, FRACTION, only="page")
+    yield Column("queries that lose", lambda row: row.measures[name].lost, COUNT, only="page")
+    yield Column(f"{name} change", lambda row: row.measures[name].change, DIFFERENCE, strong=True)
+    yield Column("interval", lambda row: row.measures[name], interval_of(DIFFERENCE), leaves=5, ends=("from", "to"))
+
+
+def _denoiser(result: NoiseSummary) -> Iterator[Section]:
+    if result.denoiser is None:
+        return
+    columns: list[Column[StrippedNoise]] = [
+        Column("templates", lambda row: row.templates, NAME),
+        Column("language", lambda row: row.language),
+        Column("level", lambda row: row.level, COUNT),
+        Column("recall", lambda row: row.recall, SHARE),
+        Column("precision", lambda row: row.precision, SHARE),
+        Column("question lost", lambda row: row.question_lost, SHARE),
     ]
-    return tabular(head, rows, "ll" + "r" * (len(head) - 2), notes=[*legend(result), *unit(scale)])
+    sheet = Sheet("What the rules strip, by characters", result.denoiser.stripped, columns, id="probe-noise-rules")
+    clean = result.denoiser.clean
+    words = (f"{ACCURACY} Of {clean.queries:,} clean queries they change ", Quantity(clean, "changed", COUNT), ".")
+    yield Section("What the rules strip", [sheet], words, id="probe-noise-denoiser")
+
+
+def _csv(result: NoiseSummary) -> Sheet[dict[str, Any]]:
+    """One line per system and condition."""
+    found = [_csv_row(model, level) for model in result.models for level in model.levels]
+    return Sheet("", found, [Column(name, itemgetter(name)) for name in found[0]])
+
+
+def _csv_row(model: NoisySystem, level: NoiseLevel) -> dict[str, Any]:
+    row: dict[str, Any] = {"model": model.name, "language": model.language, "queries": model.queries}
+    row |= {name: getattr(level, name) for name in ("level", "templates", "denoised", "normalised", "added")}
+    for name in ("cosine", "drop", "overlap", "tau", "rbo"):
+        row |= {f"{name}_{part}": getattr(getattr(level, name), part, None) for part in ("mean", "low", "high")}
+    for name, change in level.measures.items():
+        row |= {f"{name}_{part}": getattr(change, part) for part in ("clean", "noisy", "change", "low", "high")}
+    return row
+
+
+def _embedders(result: NoiseSummary) -> Iterator[NoisySystem]:
+    """The systems with an embedder; the first of several with the same one."""
+    seen: list[list[MeanInterval | None]] = []
+    for model in result.models:
+        cosines = [each.cosine for each in model.levels]
+        if cosines[0] is not None and cosines not in seen:
+            seen.append(cosines)
+            yield model
+
+
+def _plots(result: NoiseSummary, models: Sequence[NoisySystem], name: str, title: str, words: str) -> Iterator[Section]:
+    """A section with the plots of some systems; none without a system."""
+    if models:
+        figures = [_figure(result, each, name) for each in models]
+        yield Section(title, (), words, figures, id=f"probe-noise-{slug(name)}")
+
+
+def _figure(result: NoiseSummary, model: NoisySystem, name: str) -> Figure:
+    about = f"{name} of {model.name} by level of noise, for each bank of templates and way of denoising."
+    plot = partial(level_plot, result, model, name)
+    title, place = f"{model.name}: {name} by level of noise", result.models.index(model)
+    return Figure(f"probe-noise-{slug(name)}-{place}", title, about, plot, key=KEY)
+
+
+def _paper(result: NoiseSummary) -> Chart:
+    """The change of the first measure, one panel per system."""
+    measure = _measures(result)[0]
+    return panels([level_plot(result, each, measure, title=_heading(each)) for each in result.models])
+
+
+def level_plot(result: NoiseSummary, model: NoisySystem, name: str, width: int = NARROW, *, title: str = "") -> Chart:
+    """A statistic by level, one line per template bank and denoising method, with intervals.
+
+    Args:
+        result: the whole, for one scale in all panels.
+        model: a system of it.
+        name: of a measure, or "overlap" or "cosine".
+        width: CSS pixels of the whole figure.
+        title: above the plot.
+    """
+    import altair as alt
+
+    rows = [row for series in SERIES for row in _points(model, name, series)]
+    everywhere = [row for each in result.models for series in SERIES for row in _points(each, name, series)]
+    names = [SERIES[series][0] for series in SERIES if any(row["series"] == SERIES[series][0] for row in rows)]
+    styles = {label: (color, dashed) for label, color, dashed in SERIES.values()}
+    ends = axis_domain(row[end] for row in everywhere for end in ("value", "low", "high") if row[end] is not None)
+    scale = alt.Scale(domain=ends, nice=False, zero=False)
+    color = alt.Color(
+        "series:N",
+        title=None,
+        sort=None,
+        scale=alt.Scale(domain=names, range=[tone(styles[each][0]) for each in names]),
+        legend=alt.Legend(orient="bottom", columns=2, labelLimit=180, symbolType="stroke", symbolSize=260),
+    )
+    dash = alt.StrokeDash(
+        "series:N",
+        scale=alt.Scale(domain=names, range=[[4, 3] if styles[each][1] else [1, 0] for each in names]),
+        sort=None,
+    )
+    known = sorted({level.level for level in model.levels})
+    across = alt.Scale(domain=[known[0] - 0.3, known[-1] + 0.3], nice=False, zero=False)
+    ticks = alt.Axis(values=known, format="d", grid=False)
+    # Side by side, so that the intervals of one level do not lie on each other.
+    for row in rows:
+        row["place"] = row["level"] + 0.07 * (names.index(row["series"]) - (len(names) - 1) / 2)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("place:Q", title="noise level", scale=across, axis=ticks), color=color
+    )
+    axis = alt.Axis(tickCount=4)
+    layers = [
+        base.transform_filter("datum.low !== null")
+        .mark_rule(strokeWidth=1.2, opacity=0.5)
+        .encode(y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q"),
+        base.mark_line(strokeWidth=1.6).encode(y=alt.Y("value:Q", title=None, scale=scale, axis=axis), strokeDash=dash),
+        base.mark_point(size=34, filled=True, aria=True).encode(
+            y=alt.Y("value:Q", title=None, scale=scale, axis=axis), description="told:N"
+        ),
+    ]
+    plot = alt.layer(*layers).properties(width=width - 60, height=HEIGHT)
+    return plot.properties(title=title) if title else plot
+
+
+def _points(model: NoisySystem, name: str, series: tuple[str, str]) -> Iterator[dict[str, Any]]:
+    bank, way = series
+    for level in model.levels:
+        mine = level.denoised == way and level.templates in (bank, None)
+        if not mine or level.normalised != _guard(model):
+            continue
+        change = level.measures.get(name)
+        found: MeanInterval | None = getattr(level, name) if change is None else None  # BM25 has no cosines
+        point = found if change is None else MeanInterval(change.change, change.low, change.high)
+        if point is not None and point.mean == point.mean:
+            label = SERIES[series][0]
+            ends = {"low": point.low, "high": point.high} if point.low == point.low else {"low": None, "high": None}
+            told = f"{label}, level {level.level}: {point.mean:.3f}"
+            yield {**ends, "level": level.level, "value": point.mean, "series": label, "told": told}
