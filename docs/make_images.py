@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 
 from trueval.cli.demo import MEASURES, demo_results
+from trueval.evaluation.views.kind import EVALUATE
 from trueval.evaluation.views.order import in_order
-from trueval.evaluation.views.table import table
 from trueval.measures import parse_list
 
 IMAGE = Path(__file__).parent / "images" / "demo.svg"
@@ -23,7 +23,7 @@ def draw() -> str:
     console = Console(
         record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False
     )
-    console.print(table(in_order(demo_results(), parse_list(MEASURES)[0])))
+    console.print(EVALUATE.write(in_order(demo_results(), parse_list(MEASURES)[0]), "table"))
     picture = console.export_svg(title="trueval demo", unique_id="trueval-demo")
     offline = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
     return re.sub(r"font-family: Fira Code, ?monospace", "font-family: monospace", offline)

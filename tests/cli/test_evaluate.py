@@ -121,7 +121,7 @@ def test_table_shows_values_ties_and_findings(trueval: Command, files: Path) -> 
     assert re.search(r"tied +0\.7500 \[0\.5000, 1\.0000\] 0\.5000 +0\.5000 -0\.2500 0\.2500 \*", out)
     assert re.search(r"tied +1 +0\.6667 +2 +", out)
     assert "not separated" in out
-    assert "RR@10: tied and clear" in out
+    assert "RR@10: tied and clear." in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -144,7 +144,7 @@ def test_trec_lines_have_three_fields(trueval: Command, files: Path) -> None:
 @pytest.mark.parametrize(("form", "beginning"), [("markdown", "| run | measure |"), ("latex", "\\begin{tabular}")])
 def test_text_formats_hold_the_row(trueval: Command, files: Path, form: str, beginning: str) -> None:
     out = trueval("evaluate", files / "qrels.trec", files / "tied.trec", "-m", "RR@10", "--format", form).out
-    assert out.startswith(beginning)
+    assert f"\n{beginning}" in out
     assert re.search(r"tied [|&] RR@10 [|&] 0\.7500 [|&] \[0\.5000, 1\.0000\]", out)
 
 
@@ -286,7 +286,7 @@ def test_the_real_runs_print_the_full_table(trueval: Command, dl_hard_folder: Pa
     assert max(map(len, lines)) <= 80
     for path in runs:
         name = path.name.removesuffix(".run.gz")
-        assert sum(line.strip().startswith(f"{name} ") for line in lines) == 5 + 1, name
+        assert sum(re.match(rf" ?{re.escape(name)} +\d", line) is not None for line in lines) == 5 + 1, name
 
 
 def test_bfloat16_moves_the_real_bm25_run(trueval: Command, dl_hard_folder: Path) -> None:

@@ -417,7 +417,7 @@ def test_the_summary_is_appended_where_github_wants_it(
     assert "| passed | worse | RR | `--max-range 0.1` | 0.0000 [0.5000, 0.5000] |  |" in text
     assert "| not worse | worse | RR | `--max-drop RR=0.9` | -0.5000 [-0.5000, -0.5000] |  |" in text
     assert "\n- worse: RR is 0.5, below --min RR=0.9.\n" in text
-    assert "| worse | RR | 0.5000 |" in text
+    assert "| RR | worse | 0.5000 |" in text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.cli.conftest import Outcome
 from tests.golden.audited_world import QUERIES, World, written
 
 from trueval.comparison.views.page import build as build_comparison
-from trueval.evaluation.views.page import build as build_evaluation
+from trueval.evaluation.views.kind import EVALUATE
 from trueval.report.kinds import read_directory
 from trueval.report.result_directory import ResultFile
 
@@ -74,7 +74,9 @@ def test_without_an_audit_nothing_is_said_of_one(trueval: Command, kept: World, 
     plain = trueval("evaluate", qrels, *kept.runs, "-m", "nDCG@5")
     beside = trueval("evaluate", kept.golden, *kept.runs, "-m", "nDCG@5")
     assert "orrected" not in plain.out
-    assert beside.out.startswith(plain.out.partition("run ")[0])
+    tables = plain.out[plain.out.index("\nValues") : plain.out.index("\nGive every value")]
+    assert "flattered" in tables
+    assert tables in beside.out
 
 
 @pytest.mark.parametrize("labels", LABELS[1:])
@@ -209,7 +211,8 @@ def test_what_a_design_cannot_tell_is_refused_with_the_one_that_can(trueval: Com
     shown = trueval("evaluate", passages.golden, *passages.runs, *asked, columns=130).out
     assert "nDCG@5: not corrected: " in shown
     assert " ".join(shown.split()).count("design queries") == 1
-    line = next(line for line in shown.split("corrected by people's labels")[1].splitlines() if "refused" in line)
+    lines = shown.split("Corrected by people's labels")[1].splitlines()
+    line = next(line for line in lines if line.split()[:2] == ["nDCG@5", "flattered"])
     judge = json.loads(outcome.out)["runs"][1]["measures"]["nDCG@5"]["expected"]
     assert f"{judge:.4f}" in line
 
@@ -329,24 +332,25 @@ def test_the_page_shows_them(trueval: Command, kept: World, tmp_path: Path) -> N
     out = tmp_path / "out"
     asked = (kept.golden, *reversed(kept.runs), "-m", "nDCG@5 AP(rel=4)", "--out", out)
     assert trueval("evaluate", *asked).status == 0
-    alone = build_evaluation(only(out, "results.json"), read_directory(out))
-    assert "by the corrected values honest" in str(alone.summary[0])
     assert trueval("compare", *asked, "--resamples", 200).status == 0
     directory = read_directory(out)
-    evaluated = build_evaluation(only(out, "results.json"), directory)
+    assert EVALUATE.page is not None
+    evaluated = EVALUATE.page(only(out, "results.json"), directory)
+    assert evaluated.answer.sentence[-1] == " By what people's labels correct, honest is best."
+    assert "by the corrected values honest" in str(evaluated.said[0])
     compared = build_comparison(only(out, "comparison.json"), directory)
     assert compared.verdict[-1] == " People's labels say otherwise."
     assert [block.id for block in compared.blocks][:2] == ["matrix-block", "differences-corrected-block"]
     (block,) = (block for block in evaluated.blocks if block.id == "corrected-block")
-    matrix, table = block.tables
+    (table,) = block.tables
     # Every number has its source in the file.
     results = json.loads((out / "results.json").read_text())
     for row in table.rows:
-        _, _, run, _, place = row.source.split("/")
+        _, _, run, _, place, *_ = (row.source or row.cells[3].source).split("/")
         entry = results["runs"][int(run)]["corrected"][int(place)]
         assert row.cells[3].value == entry["corrected"]["estimate"]
     # The best corrected run comes first, whatever the judge says.
-    assert [row.cells[0].text for row in matrix.rows] == ["honest", "flattered", "weak"]
+    assert [row.cells[1].text for row in table.rows][:3] == ["honest", "flattered", "weak"]
 
 
 def only(folder: Path, name: str) -> ResultFile:

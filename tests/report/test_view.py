@@ -11,7 +11,19 @@ from trueval.report.result import Result
 from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import render_text
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, number, unscaled
-from trueval.report.view import Answer, Case, Column, Mark, Quantity, Section, Sheet, View, columns_of, policy_section
+from trueval.report.view import (
+    Answer,
+    Case,
+    Column,
+    Difference,
+    Mark,
+    Quantity,
+    Section,
+    Sheet,
+    View,
+    columns_of,
+    policy_section,
+)
 from trueval.report.view_page import block_of, part_of
 from trueval.report.view_texts import as_csv, as_html, as_latex, as_markdown, in_terminal
 
@@ -203,3 +215,41 @@ def test_a_section_of_another_file_names_its_rows_there() -> None:
     assert table.file == "entrants.jsonl"
     assert [row.source for row in table.rows] == ["/0", "/1"]
     assert table.columns[1].field == "/score/value"
+
+
+def test_a_difference_names_both_of_its_numbers() -> None:
+    best, other = RACE.entrants
+    ahead = Difference(Quantity(best.score, "value"), Quantity(other.score, "value"))
+    unknown = ahead._replace(first=Quantity(other.score, "low"))
+    shown = replace(view(RACE), answer=Answer(("ahead by ", ahead)), findings=[(unknown, " known")])
+    assert "ahead by +0.2623" in as_markdown(shown)
+    assert "ahead by +26.23" in as_markdown(shown, POINTS)
+    assert "- – known" in as_markdown(shown)  # one of the two is not there
+    part = part_of(shown, ResultFile("race.json", "race", RACE.to_dict()), RACE)
+    number = part.answer.sentence[1]
+    assert not isinstance(number, str)
+    assert number.value == 0.51234 - 0.25
+    assert number.source == "race.json#/entrants/0/score/value - race.json#/entrants/1/score/value"
+    assert part.said[0][0] == "–"
+
+
+def test_a_terminal_has_the_groups_of_a_sheet_as_lines_and_other_formats_as_a_column() -> None:
+    columns: list[Column[Pair]] = [
+        Column("one", lambda row: row.one.name, NAME),
+        Column("other", lambda row: row.other.name, NAME),
+        Column("score", lambda row: row.other.score.value, FRACTION),
+    ]
+    best, other = RACE.entrants
+    rows = [Pair(best, best), Pair(best, other), Pair(other, best)]
+    shown = replace(view(RACE), sections=[Section("Pairs", [Sheet("Pairs", rows, columns, grouped=True)])])
+    lines = [line.split() for line in render_text(in_terminal(shown)).splitlines()]
+    first = lines.index(["other", "score"])
+    assert lines[first + 1 : first + 6] == [["a|b"], ["a|b", "0.5123"], ["c_d", "0.2500"], ["c_d"], ["a|b", "0.5123"]]
+    assert "| a\\|b | c_d | 0.2500 |" in as_markdown(shown)
+
+
+def test_the_footer_ends_every_text() -> None:
+    shown = replace(view(RACE), footer=["policy: fair"])
+    assert render_text(in_terminal(shown)).endswith("\npolicy: fair")
+    assert as_markdown(shown, POINTS).endswith("\n- policy: fair\n")
+    assert "% policy: fair\n" in as_latex(shown)

@@ -10,7 +10,7 @@ import pytest
 
 from trueval.errors import MeasureError
 from trueval.evaluation.evaluate import evaluate
-from trueval.evaluation.views.formats import to_trec
+from trueval.evaluation.views.kind import EVALUATE
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.measures.aliases import trec_name
@@ -223,7 +223,7 @@ def test_format_trec_is_line_for_line_what_trec_eval_prints(
     queries = any(line.split()[1] != "all" for line in printed)
     chosen = {"convention": "trec_eval", "missing": "worst", **policy}
     found = evaluate_files(str(folder / qrels), [str(folder / run)], names, **chosen)
-    text = to_trec(found.to_dict(per_query=queries))
+    text = EVALUATE.write(found.to_dict(per_query=queries), "trec")
     assert len(names) >= 9
     # trec_eval prints each query's measures in its own order; gm_map, a mean, comes among the others at the end.
     assert sorted(text.splitlines()) == sorted(printed)

@@ -206,7 +206,7 @@ def _show(
     from trueval.report.kinds import ROUNDED
 
     printed = results
-    if per_query:
+    if per_query and form not in ("markdown", "latex"):
         from trueval.evaluation.query_values import with_queries
 
         printed = with_queries(results, found.scores)

@@ -347,9 +347,9 @@ def summary(results: Mapping[str, Any], gated: GateFindings) -> str:
         gated: what the gates found.
     """
     from trueval.comparison.views.checks import to_markdown as checks_to_markdown
-    from trueval.evaluation.views.formats import to_markdown
+    from trueval.evaluation.views.kind import EVALUATE
 
-    return checks_to_markdown(gated.checks, gated.self_test) + to_markdown(results)
+    return f"{checks_to_markdown(gated.checks, gated.self_test)}{EVALUATE.write(results, 'markdown')}"
 
 
 def _say(gated: GateFindings) -> None:

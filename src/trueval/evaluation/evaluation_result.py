@@ -75,7 +75,7 @@ class RunMeans:
     unjudged_queries: tuple[str, ...]
     ties: RunTies
     measures: Mapping[str, MeasureMeans]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     content: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
     matched: int | None = field(default=NOT_ASKED, metadata=OMITTED)
     per_query: Iterable[Mapping[str, Any]] | None = field(default=None, metadata=OMITTED)

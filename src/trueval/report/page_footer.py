@@ -68,28 +68,24 @@ def format_choice(value: Any) -> str:
     return NOT_AVAILABLE if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
+def provenance_block(file: ResultFile) -> Block:
     """Files, versions, command, date.
 
     Args:
-        file: results of an evaluation.
-        details: details of the same evaluation, None where there are none.
+        file: details of an evaluation.
 
     Returns:
         A table of files, and facts.
     """
-    if details is None:
-        words = f"{file.name} was written by trueval {file.data['trueval']}; there are no details beside it."
-        return Block("provenance", "Provenance", words=((words,),))
-    data = details.data
+    data = file.data
     columns = (
         PageColumn("role", "/role"),
         PageColumn("file", "/path", show=lambda path: "standard input" if path == "-" else path),
         counts("bytes", "/bytes"),
         PageColumn("SHA-256", "/sha256", show=lambda digest: digest or NOT_AVAILABLE),
     )
-    rows = rows_of(details, columns, "files")
-    table = Table("files", ("The files that were read.",), details.name, columns, rows)
+    rows = rows_of(file, columns, "files")
+    table = Table("files", ("The files that were read.",), file.name, columns, rows)
     versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
     told = {"Written": data["written"], "Command": data["command"], "Versions": versions}
     facts = tuple((term, (words,)) for term, words in told.items())

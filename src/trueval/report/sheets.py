@@ -22,6 +22,7 @@ class TextSheet(NamedTuple):
         columns: as `trueval.report.terminal.grid` takes them.
         rows: cells.
         spare: headings that a narrow terminal may leave out.
+        grouped: whether a terminal has the cells of the first column as lines above their rows.
     """
 
     title: str
@@ -29,6 +30,7 @@ class TextSheet(NamedTuple):
     columns: str
     rows: tuple[tuple[str, ...], ...]
     spare: tuple[str, ...] = ()
+    grouped: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -45,9 +47,15 @@ def in_terminal(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> Group:
     """
     parts: list[RenderableType] = []
     for sheet in sheets:
-        shown = grid(sheet.head, sheet.columns, spare=sheet.spare)
+        shown = grid(sheet.head[sheet.grouped :], sheet.columns[sheet.grouped :], spare=sheet.spare)
+        above = None
         for row in sheet.rows:
-            shown.add_row(*row)
+            if not sheet.grouped:
+                shown.add_row(*row)
+                continue
+            if row[0] != above:
+                shown.add_row(Text(above := row[0], style="bold"))
+            shown.add_row(f" {row[1]}", *row[2:])
         parts += [Text(sheet.title, style="bold"), shown, Text()]
     return Group(*parts, *map(Text, sentences))
 

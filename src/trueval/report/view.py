@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, 
 
 from trueval.report.page_content import Figure
 from trueval.report.page_footer import describe_choice, format_choice
-from trueval.report.units import FRACTION, TEXT, Unit
+from trueval.report.units import DIFFERENCE, FRACTION, TEXT, Unit
 
 if TYPE_CHECKING:
     from trueval.report.figures import Chart
@@ -62,6 +62,7 @@ class Sheet(Generic[T]):
         folded: whether it begins closed on the page, its rows made only when it opens: for many rows.
         only: where it is shown.
         id: unique on the page; made of the title if empty.
+        grouped: whether a terminal has the values of the first column as lines above their rows, which saves its width.
     """
 
     title: str
@@ -72,6 +73,7 @@ class Sheet(Generic[T]):
     folded: bool = False
     only: Only = ""
     id: str = ""
+    grouped: bool = False
 
 
 class Quantity(NamedTuple):
@@ -88,7 +90,21 @@ class Quantity(NamedTuple):
     unit: Unit = FRACTION
 
 
-Sentence: TypeAlias = "str | tuple[str | Quantity, ...]"
+class Difference(NamedTuple):
+    """A difference of two numbers, in a sentence.
+
+    Attributes:
+        first: from this one,
+        second: this one is subtracted.
+        unit: how it is written.
+    """
+
+    first: Quantity
+    second: Quantity
+    unit: Unit = DIFFERENCE
+
+
+Sentence: TypeAlias = "str | tuple[str | Quantity | Difference, ...]"
 
 
 @dataclass(frozen=True)
@@ -173,6 +189,7 @@ class View:
         legend: what columns mean, for `--legend`, for files and for the end of the page.
         notes: what a reader must know of the inputs.
         paper: figures for papers.
+        footer: last lines of terminal, Markdown and LaTeX, of what the page has in sections, such as the policy.
     """
 
     title: str
@@ -185,6 +202,7 @@ class View:
     legend: Sequence[str] = ()
     notes: Sequence[str] = ()
     paper: Sequence[PaperFigure] = field(default=())
+    footer: Sequence[str] = ()
 
 
 def columns_of(*names: str) -> list[Column[Any]]:

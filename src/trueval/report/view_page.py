@@ -81,7 +81,11 @@ class _Sources(NamedTuple):
         parts = (sentence,) if isinstance(sentence, str) else sentence
         return tuple(each if isinstance(each, str) else self._number(each) for each in parts if each != "")
 
-    def _number(self, quantity: views.Quantity) -> str | Number:
+    def _number(self, quantity: views.Quantity | views.Difference) -> str | Number:
+        if isinstance(quantity, views.Difference):
+            value, ends = value_of(quantity), (self._number(quantity.first), self._number(quantity.second))
+            sources = " - ".join(each.source for each in ends if isinstance(each, Number))
+            return quantity.unit.plain(value) if value is None else Number(quantity.unit.plain(value), value, sources)
         value = value_of(quantity)
         text, place = quantity.unit.plain(value), self._place(quantity.part, (quantity.field,))
         return Number(text, value, f"{self.file.source()}{place}") if isinstance(value, int | float) else text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trueval.report import formats
 from trueval.report.number_texts import FRACTIONS, ValueUnit, unit
 from trueval.report.units import MARKS
-from trueval.report.view import Column, Quantity, Sentence, Sheet, View
+from trueval.report.view import Column, Difference, Quantity, Sentence, Sheet, View
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -79,9 +79,14 @@ def as_html(view: View) -> str:
 
 def as_csv(view: View) -> str:
     """The CSV sheet, in full precision."""
-    names = [column.title for column in view.csv.columns]
-    lines = ({each.title: plain_value(each.value(row)) for each in view.csv.columns} for row in view.csv.rows)
-    return formats.to_csv(names, lines)
+    return "".join(csv_parts(view.csv))
+
+
+def csv_parts(sheet: Sheet[Any]) -> Iterator[str]:
+    """A sheet as CSV in parts, where it has too many rows to hold at once."""
+    names = [column.title for column in sheet.columns]
+    lines = ({each.title: plain_value(each.value(row)) for each in sheet.columns} for row in sheet.rows)
+    return formats.csv_parts(names, lines)
 
 
 def write(sentence: Sentence, scale: ValueUnit) -> str:
@@ -95,8 +100,11 @@ def write(sentence: Sentence, scale: ValueUnit) -> str:
     return "".join(each if isinstance(each, str) else each.unit.write(value_of(each), scale) for each in parts)
 
 
-def value_of(quantity: Quantity) -> Any:
+def value_of(quantity: Quantity | Difference) -> Any:
     """The value of a quantity in full precision; None for NaN."""
+    if isinstance(quantity, Difference):
+        first, second = value_of(quantity.first), value_of(quantity.second)
+        return None if first is None or second is None else first - second
     return plain_value(getattr(quantity.part, quantity.field))
 
 
@@ -126,6 +134,7 @@ def _text_sheet(sheet: Sheet[Any], scale: ValueUnit) -> TextSheet:
         "".join(each.unit.letter for each in shown),
         tuple(tuple(_cell(each, row, scale) for each in shown) for row in sheet.rows),
         tuple(each.title for each in leaving),
+        sheet.grouped,
     )
 
 
@@ -135,11 +144,12 @@ def _cell(column: Column[Any], row: object, scale: ValueUnit) -> str:
 
 
 def _sentences(view: View, scale: ValueUnit, legend: bool) -> Iterator[str]:
-    """Findings, the marks that occur, the legend, and the unit of values."""
+    """Findings, the marks that occur, the legend, the unit of values, and the footer."""
     yield from (write(each, scale) for each in view.findings)
     yield from explained_marks(view)
     yield from view.legend if legend else ()
     yield from unit(scale)
+    yield from view.footer
 
 
 def explained_marks(view: View) -> Iterator[str]:

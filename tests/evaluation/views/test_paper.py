@@ -8,6 +8,7 @@ from tests.report.gold_page import FOLDER
 from tests.report.results import results, value
 
 from trueval.errors import MissingExtraError
+from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.views.figures import dots_of
 from trueval.evaluation.views.paper import latex, markdown
 from trueval.report.inline_svg import inline
@@ -31,7 +32,9 @@ def comparison(*, groups: tuple[str, str], baseline: str | None = None) -> dict:
     }
 
 
-RESULTS = results({"a_1": {"RR": value(0.8, 0.9, 1.0, 0.9)}, "b|<c>": {"RR": value(0.4, 0.4, 0.4, 0.4)}})
+RESULTS = Evaluation.from_dict(
+    results({"a_1": {"RR": value(0.8, 0.9, 1.0, 0.9)}, "b|<c>": {"RR": value(0.4, 0.4, 0.4, 0.4)}})
+)
 
 
 def made(folder: Path) -> Path:
@@ -92,7 +95,7 @@ def test_a_comparison_under_another_policy_gives_no_marks(tmp_path: Path) -> Non
 def test_every_run_is_drawn() -> None:
     """One dot and one bar for each run, in the order of their values; without a tie-broken value there is no tick."""
     runs = {f"run {index}": {"RR": value(0.1, 0.7 - index / 10, 0.9, None)} for index in range(5)}
-    plot = dot_plot(dots_of(results(runs), "RR"))
+    plot = dot_plot(dots_of(Evaluation.from_dict(results(runs)), "RR"))
     names = re.findall(r">(run \d)</text>", inline(plot))
     assert names == list(runs)
     told = re.findall(r"<title>(.*?)</title>", inline(plot))

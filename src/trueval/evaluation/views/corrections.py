@@ -6,7 +6,7 @@ docs/design/audit.md defines the terms.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -39,6 +39,13 @@ NO_JUDGE: Final = JudgeMean(math.nan, 0)
 NO_PEOPLE: Final = PeopleEstimate(math.nan, math.nan, math.nan, math.nan, math.nan, queries=0)
 NO_ESTIMATE: Final = EstimateWithInterval(*[math.nan] * 5)
 DIFFERENCE_INTERVAL: Final = interval_of(DIFFERENCE)
+# What `--labels` means, where it is not the judge's alone.
+MEANT: Final[Mapping[str, str]] = {
+    "judge": "Values are by the judge's labels",
+    "corrected": "Values are by the judge's labels, and gates look at the corrected ones",
+    "people": "Values are by people's labels alone, of the queries that they graded as a whole",
+    "people-first": "Values are by people's labels where there are some and the judge's elsewhere",
+}
 KEY: Final = (
     ("tick", "by the judge's labels"),
     ("dot", "corrected"),

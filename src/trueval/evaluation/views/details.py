@@ -16,7 +16,7 @@ from trueval.evaluation.views.texts import read_texts
 from trueval.files.texts.text_files import find_parts
 from trueval.numerics import or_null
 from trueval.report.formats import to_json
-from trueval.report.kinds import Kind
+from trueval.report.kinds import Kind, late
 from trueval.report.provenance import provenance
 from trueval.report.tie_sizes import tie_histogram
 from trueval.standings.counting import list_documents
@@ -35,8 +35,14 @@ KIND = "evaluate-details"
 # are many, which are in queries.parquet.
 FORMAT_VERSION = 3
 
-# Without a part of its own: the page of an evaluation reads it.
-DETAILS = Kind(KIND, FORMAT_VERSION, order=11, text={"json": to_json}, files={"details.json": "json"})
+DETAILS = Kind(
+    KIND,
+    FORMAT_VERSION,
+    order=11,
+    text={"json": to_json},
+    files={"details.json": "json"},
+    page=late("trueval.evaluation.views.queries:build"),
+)
 
 MOST_ROWS = 100_000  # values of queries, of all runs and measures: some 20 MB
 WORST = 5  # queries named for each measure, by range and again by |bias|

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.views.verdicts import by_merit
 from trueval.report.figures import PAPER, Chart, panels, tone, write_figure
+from trueval.report.json_fields import encode
 from trueval.report.plots import DIFFERS, TieInterval, dot_of, dot_plot
 from trueval.report.tie_sizes import tie_plot
 
@@ -16,21 +18,21 @@ DECIMALS = 5  # of plotted values of queries; far below a pixel
 PLOTTED = ("expected", "lowest", "highest", "tie_broken")
 
 
-def dots_of(results: Mapping[str, Any], measure: str) -> list[TieInterval]:
+def dots_of(result: Evaluation, measure: str) -> list[TieInterval]:
     """The runs from best to worst, with their plotted values.
 
     Args:
-        results: results of an evaluation.
+        result: an evaluation.
         measure: the measure's text form.
     """
-    return [dot_of(run["name"], run["measures"][measure]) for run in by_merit(results, measure)]
+    return [dot_of(run.name, encode(run.measures[measure])) for run in by_merit(result, measure)]
 
 
-def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, ...]:
+def draw_tie_ranges(result: Evaluation, stem: Path) -> tuple[Path, ...]:
     """Draw each measure's runs from best to worst: bar from lowest to highest, dot expected, hollow tick tie-broken.
 
     Args:
-        results: results of an evaluation with at least one run.
+        result: an evaluation with at least one run.
         stem: path without suffix.
 
     Returns:
@@ -41,8 +43,8 @@ def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, ...]:
     """
     charts = [
         dot_plot(dots, title=measure, width=PAPER // 2)
-        for measure in results["runs"][0]["measures"]
-        if (dots := dots_of(results, measure))
+        for measure in result.runs[0].measures
+        if (dots := dots_of(result, measure))
     ]
     return write_figure(panels(charts), stem) if charts else ()
 

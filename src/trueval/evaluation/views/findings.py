@@ -1,23 +1,29 @@
 """Findings: what the tie ranges of several runs imply about their differences."""
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+from trueval.evaluation.evaluation_result import Evaluation, RunMeans
+from trueval.report.view import Mark
 
 Kind = Literal["overlap", "inside", "reversed"]
 
-MARKS: Mapping[Kind, str] = {"overlap": "*", "inside": "+", "reversed": "!"}
-
-WORDS: Mapping[Kind, str] = {
+MARKS: Final[Mapping[Kind, str]] = {"overlap": "*", "inside": "+", "reversed": "!"}
+WORDS: Final[Mapping[Kind, str]] = {
     "overlap": "not separated, because the order of ties decides which is higher",
     "inside": "differ by less than ties move one of them; yet no order of ties reverses them",
     "reversed": "change places: higher by the tie-broken value, lower by the expected value",
 }
-
-NOT_EXACT = (
-    "° not exact: lowest and highest are bounds that no order of ties need reach, or expected is the middle of bounds; "
-    "docs/measures.md says which."
+BOUND: Final = "°"
+NOT_EXACT: Final = Mark(
+    BOUND,
+    "not exact: lowest and highest are bounds that no order of ties need reach, or expected is the middle of bounds; "
+    "docs/measures.md says which.",
 )
+MOST_NAMED: Final = 12  # pairs of one kind that are named; of more their number is given
 
 
 class Finding(NamedTuple):
@@ -39,60 +45,70 @@ class Finding(NamedTuple):
     higher: str
 
 
-def find(results: Mapping[str, Any]) -> tuple[Finding, ...]:
+def find(result: Evaluation) -> tuple[Finding, ...]:
     """Every pair of runs whose difference on a measure depends on ties.
 
     Only tie ranges are compared: pairs that are not found can still differ by chance of the queries.
 
     Args:
-        results: what `trueval.evaluation.scores.results` returns, the JSON of `trueval evaluate`.
+        result: an evaluation.
 
     Returns:
         The findings, by measure, then by pair in the order of the runs; "reversed" follows "overlap" or "inside".
-
-    Example:
-        >>> value = {"lowest": 0.2, "highest": 0.4, "expected": 0.3, "tie_broken": 0.4}
-        >>> runs = [{"name": name, "measures": {"RR": value}} for name in ("a", "b")]
-        >>> [(finding.kind, finding.first, finding.second) for finding in find({"runs": runs})]
-        [('overlap', 'a', 'b')]
     """
-    runs = results["runs"]
-    measures = list(runs[0]["measures"]) if runs else []
+    measures = result.runs[0].measures if result.runs else ()
     return tuple(
         finding
         for measure in measures
-        for first, second in combinations(runs, 2)
-        for finding in _compare(measure, first, second)
+        for first, second in combinations(result.runs, 2)
+        for finding in compare(measure, first, second)
     )
 
 
-def sentences(findings: tuple[Finding, ...]) -> list[str]:
-    r"""The findings in words: one line per kind that occurs, then one line per measure with its pairs of runs.
+def compare(measure: str, first: RunMeans, second: RunMeans) -> Iterator[Finding]:
+    """What ties leave open of the difference of two runs.
+
+    Args:
+        measure: the measure's text form.
+    """
+    a, b = first.measures[measure], second.measures[measure]
+    widest = max(a.highest - a.lowest, b.highest - b.lowest)
+    known = a.tie_broken == a.tie_broken and b.tie_broken == b.tie_broken
+    higher = first.name if known and a.tie_broken >= b.tie_broken else second.name
+    pair = (measure, first.name, second.name, higher)
+    if not widest > 0 or a.range != a.range or b.range != b.range:  # NaN where a value is not available
+        return
+    if a.lowest <= b.highest and b.lowest <= a.highest:
+        yield Finding("overlap", *pair)
+    elif abs(a.expected - b.expected) <= widest:
+        yield Finding("inside", *pair)
+    if known and (a.tie_broken - b.tie_broken) * (a.expected - b.expected) < 0:
+        yield Finding("reversed", *pair)
+
+
+def explain_marks(findings: Sequence[Finding]) -> list[Mark]:
+    """What the marks mean, with the pairs of runs that each of them is about.
 
     Args:
         findings: findings of `find`.
 
-    Returns:
-        Lines; those of a kind begin with its mark, those of a measure with two spaces.
-
     Example:
         >>> found = Finding("overlap", "RR", "a", "b", "a"), Finding("overlap", "RR", "a", "c", "a")
-        >>> print(*sentences(found), sep="\n")
-        * not separated, because the order of ties decides which is higher:
-          RR: a and b, c
+        >>> explain_marks(found)[0].meaning
+        'not separated, because the order of ties decides which is higher: RR: a and b, c.'
     """
-    lines = []
-    for kind, mark in MARKS.items():
-        measures = dict.fromkeys(finding.measure for finding in findings if finding.kind == kind)
-        if measures:
-            lines.append(f"{mark} {WORDS[kind]}:")
-        for measure in measures:
-            group = [finding for finding in findings if finding[:2] == (kind, measure)]
-            lines.append(f"  {measure}: {_pairs(group)}")
-    return lines
+    told = []
+    for kind, sign in MARKS.items():
+        mine = [each for each in findings if each.kind == kind]
+        pairs = "; ".join(
+            f"{measure}: {_pairs([each for each in mine if each.measure == measure])}"
+            for measure in dict.fromkeys(each.measure for each in mine)
+        )
+        told.append(Mark(sign, f"{WORDS[kind]}: {pairs if len(mine) <= MOST_NAMED else f'{len(mine)} pairs of runs'}."))
+    return [*told, NOT_EXACT]
 
 
-def marks(findings: tuple[Finding, ...], run: str, measure: str) -> str:
+def marks(findings: Sequence[Finding], run: str, measure: str) -> str:
     """The marks at one run's value of one measure, "" if none.
 
     Args:
@@ -111,25 +127,7 @@ def marks(findings: tuple[Finding, ...], run: str, measure: str) -> str:
     return "".join(mark for kind, mark in MARKS.items() if kind in kinds)
 
 
-def _compare(measure: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Finding]:
-    a, b = first["measures"][measure], second["measures"][measure]
-    if any(entry[part] is None for entry in (a, b) for part in ("lowest", "highest", "expected")):
-        return
-    widest = max(a["highest"] - a["lowest"], b["highest"] - b["lowest"])
-    if widest <= 0:
-        return
-    known = a["tie_broken"] is not None and b["tie_broken"] is not None
-    higher = first["name"] if known and a["tie_broken"] >= b["tie_broken"] else second["name"]
-    pair = (measure, first["name"], second["name"], higher)
-    if a["lowest"] <= b["highest"] and b["lowest"] <= a["highest"]:
-        yield Finding("overlap", *pair)
-    elif abs(a["expected"] - b["expected"]) <= widest:
-        yield Finding("inside", *pair)
-    if known and (a["tie_broken"] - b["tie_broken"]) * (a["expected"] - b["expected"]) < 0:
-        yield Finding("reversed", *pair)
-
-
-def _pairs(group: list[Finding]) -> str:
+def _pairs(group: Sequence[Finding]) -> str:
     """The pairs by their first run, which has the higher tie-broken value where the runs change places."""
     partners: dict[str, list[str]] = {}
     for finding in group:

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.views.details import KIND as DETAILS_KIND
 from trueval.evaluation.views.figures import draw_tie_groups, draw_tie_ranges
-from trueval.evaluation.views.page import belongs
+from trueval.evaluation.views.queries import belongs
 from trueval.evaluation.views.verdicts import by_merit
 from trueval.report import formats
 from trueval.report.formats import pipes, tabular
 from trueval.report.number_texts import format_value
 from trueval.report.result_directory import Directory, ResultFile
+from trueval.report.view_texts import plain_value
 
 
 def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -30,54 +32,55 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
     Raises:
         MissingExtraError: Altair or vl-convert is not installed.
     """
-    if not file.data["runs"]:
+    result = Evaluation.from_dict(file.data, str(directory.path / file.name))
+    if not result.runs:
         return ()
     prefix = "" if file.name == "results.json" else f"{Path(file.name).stem}-"
-    written = [*draw_tie_ranges(file.data, folder / f"{prefix}tie-ranges")]
+    written = [*draw_tie_ranges(result, folder / f"{prefix}tie-ranges")]
     fitting_details = (each.data for each in directory.of(DETAILS_KIND) if belongs(each.data, file.data))
     runs: list[dict[str, Any]] = next(fitting_details, {"runs": []})["runs"]
     if any(len(run["tie_groups"]) > 1 for run in runs):  # the first bin is that of documents without a tie
         written += draw_tie_groups(runs, folder / f"{prefix}tie-groups")
     # A folder may hold comparisons of other runs too, or under other choices: the first that fits gives the marks.
-    names = {run["name"] for run in file.data["runs"]}
+    names = {run.name for run in result.runs}
     comparisons = (each.data for each in directory.of("compare"))
     fitting = (each for each in comparisons if set(each["runs"]) <= names)
-    same_policy = (each for each in fitting if each["choices"]["policy"] == file.data["policy"])
+    same_policy = (each for each in fitting if each["choices"]["policy"] == result.policy)
     comparison = next(same_policy, None)
     for suffix, form in (("tex", latex), ("md", markdown)):
         path = folder / f"{prefix}table.{suffix}"
-        path.write_text(form(file.data, comparison), encoding="utf-8", newline="\n")
+        path.write_text(form(result, comparison), encoding="utf-8", newline="\n")
         written.append(path)
     return tuple(written)
 
 
-def latex(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = None) -> str:
+def latex(result: Evaluation, comparison: Mapping[str, Any] | None = None) -> str:
     """The table as LaTeX; it needs the package booktabs.
 
     Args:
-        results: results of an evaluation.
+        result: an evaluation.
         comparison: comparison of the same runs; None for a table without marks.
 
     Returns:
         A tabular; the best value of a measure is bold, runs that share a superscript are not separated.
     """
     best, raised = r"\textbf{{{}}}".format, r"$^{{\mathrm{{{}}}}}$".format
-    head, *rows = _rows(results, comparison, formats.latex, best, raised)
-    return tabular(head, rows, "l" * len(head), notes=_notes(results, comparison))
+    head, *rows = _rows(result, comparison, formats.latex, best, raised)
+    return tabular(head, rows, "l" * len(head), notes=_notes(result, comparison))
 
 
-def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = None) -> str:
+def markdown(result: Evaluation, comparison: Mapping[str, Any] | None = None) -> str:
     """The table as Markdown.
 
     Args:
-        results: results of an evaluation.
+        result: an evaluation.
         comparison: comparison of the same runs; None for a table without marks.
 
     Returns:
         A pipe table and its notes.
     """
-    head, *rows = _rows(results, comparison, formats.markdown, "**{}**".format, "<sup>{}</sup>".format)
-    notes = "".join(f"{note}\n" for note in _notes(results, comparison))
+    head, *rows = _rows(result, comparison, formats.markdown, "**{}**".format, "<sup>{}</sup>".format)
+    notes = "".join(f"{note}\n" for note in _notes(result, comparison))
     return f"{pipes(head, rows, words=1, escape=str)}\n{notes}"
 
 
@@ -97,28 +100,29 @@ def superscripts(comparison: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 
 
 def _rows(
-    results: Mapping[str, Any],
+    result: Evaluation,
     comparison: Mapping[str, Any] | None,
     escape: Callable[[str], str],
     best: Callable[[str], str],
     raised: Callable[[str], str],
 ) -> Iterator[list[str]]:
     """The headings, then one row per run: its name, and its values with group letters."""
-    yield ["run", *map(escape, results["runs"][0]["measures"])]
+    yield ["run", *map(escape, result.runs[0].measures)]
     marks = {} if comparison is None else superscripts(comparison)
-    for run in results["runs"]:
-        row = [escape(run["name"])]
-        for measure, value in run["measures"].items():
-            first = by_merit(results, measure)[:1]
-            leads = bool(first) and first[0]["measures"][measure]["expected"] == value["expected"]
-            text, mark = escape(format_value(value["expected"])), marks.get((measure, run["name"]), "")
+    for run in result.runs:
+        row = [escape(run.name)]
+        for measure, mean in run.measures.items():
+            leads = any(first.measures[measure].expected == mean.expected for first in by_merit(result, measure)[:1])
+            text = escape(format_value(plain_value(mean.expected)))
+            mark = marks.get((measure, run.name), "")
             row.append((best(text) if leads else text) + (raised(mark) if mark else ""))
         yield row
 
 
-def _notes(results: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> Iterator[str]:
+def _notes(result: Evaluation, comparison: Mapping[str, Any] | None) -> Iterator[str]:
     yield "Expected values over all orders of equal scores; bold: best of its measure."
-    widest = max((v["range"] or 0.0 for run in results["runs"] for v in run["measures"].values()), default=0.0)
+    ranges = (mean.range for run in result.runs for mean in run.measures.values())
+    widest = max((each for each in ranges if each == each), default=0.0)
     yield f"The widest tie range of a value is {format_value(widest)}."
     if comparison is not None:
         choices, baseline = comparison["choices"], comparison["baseline"]

@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.query_values import QUERIES
 from trueval.evaluation.views.figures import PLOTTED, query_plot
+from trueval.report.generation import ids_of
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
-from trueval.report.page_content import Block, Case, Figure, Number, PageColumn, Table, Words, row_of, statistic
-from trueval.report.result_directory import ResultFile, pointer
+from trueval.report.page_content import (
+    Block,
+    Case,
+    Cell,
+    Figure,
+    Number,
+    PageAnswer,
+    PageColumn,
+    Part,
+    Table,
+    Words,
+    row_of,
+    statistic,
+)
+from trueval.report.page_footer import provenance_block
+from trueval.report.result_directory import Directory, ResultFile, pointer
+from trueval.report.tie_sizes import size_name, tie_figure
 
 MOST_ROWS = 5_000  # of the table of queries; more make a page slow
 MOST_POINTS = 100_000  # query values that the page carries for its plot
@@ -23,11 +40,93 @@ class _Row(NamedTuple):
     row: Mapping[str, Any]
 
 
+# What is said where the folder holds no evaluation that these details are of.
+OTHERS: Words = ("These are details of another evaluation: of other runs, or under another policy.",)
 QUERY_KEY = (
     ("pillar", "expected value of a query, or difference of two runs"),
     ("rule", "what the order of ties can make of it"),
     ("lying", "tie-broken, where it differs"),
 )
+
+
+def build(file: ResultFile, directory: Directory) -> Part:
+    """The part of the page for the details of an evaluation.
+
+    Args:
+        file: the details.
+        directory: folder that may hold the evaluation.
+    """
+    evaluations = directory.of(Evaluation.KIND)
+    blocks = (query_block(file), worst_block(file), _tie_block(file))
+    return Part(
+        title="Queries and ties",
+        answer=PageAnswer(sentence=_answer(file)),
+        said=() if not evaluations or any(belongs(file.data, each.data) for each in evaluations) else (OTHERS,),
+        blocks=tuple(each for each in blocks if each is not None),
+        closing=(provenance_block(file),),
+    )
+
+
+def belongs(details: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+    """Whether details belong to results: same runs, measures and policy, written together.
+
+    Args:
+        details: content of details.json.
+        results: content of results.json.
+    """
+    if details["policy"] != results["policy"] or len(details["runs"]) != len(results["runs"]):
+        return False
+    if ids_of([details]) != ids_of([results]):
+        return False
+    return all(
+        mine["name"] == other["name"] and {row["measure"] for row in mine["per_query"]} <= other["measures"].keys()
+        for mine, other in zip(details["runs"], results["runs"], strict=True)
+    )
+
+
+def _answer(details: ResultFile) -> Words:
+    """The query that ties move most."""
+    every = [
+        (row["range"], index, place, run["name"], row)
+        for index, run in enumerate(details.data["runs"])
+        for place, row in enumerate(run["worst"])
+    ]
+    if not every:
+        return ("Ties change the value of no query.",)
+    _, index, place, name, row = max(every, key=lambda each: each[0])
+
+    def number(field: str) -> Number:
+        return Number(format_value(row[field]), row[field], details.source("runs", index, "worst", place, field))
+
+    about = f"Ties move query {row['query']} most: its {row['measure']} of {name} is between "
+    return (about, number("lowest"), " and ", number("highest"), ".")
+
+
+def _tie_block(details: ResultFile) -> Block:
+    """The sizes of the tie groups of each run."""
+    histograms = {run["name"]: run["tie_groups"] for run in details.data["runs"]}
+    description = "Share of the listed documents that are in tie groups of each size, for each run."
+    figure = tie_figure("tie-groups", description, histograms)
+    figures = () if figure is None else (figure,)
+    return Block("tie-sizes", "Sizes of tie groups", figures=figures, tables=(_size_table(details),), place="details")
+
+
+def _size_table(details: ResultFile) -> Table:
+    columns = (
+        PageColumn("run"),
+        PageColumn("size of group", "/from", numeric=True),
+        *(PageColumn(name, f"/{name}", numeric=True) for name in ("groups", "documents")),
+        statistic("share", "share of documents"),
+    )
+    rows = []
+    for index, run in enumerate(details.data["runs"]):
+        for place, bin_ in enumerate(run["tie_groups"]):
+            row = row_of(pointer("runs", index, "tie_groups", place), columns, bin_, run["name"])
+            # A bin sorts by its least size and shows both ends.
+            sizes = Cell(size_name(bin_), bin_["from"])
+            rows.append(row._replace(cells=(row.cells[0], sizes, *row.cells[2:])))
+    caption = ("Tie groups by size; a group of 1 is a document without a tie.",)
+    return Table("group-sizes", caption, details.name, columns, tuple(rows), folded=True)
 
 
 def query_block(details: ResultFile, ranked: Sequence[str] = ()) -> Block | None:

@@ -1,155 +1,253 @@
-"""Verdicts of an evaluation in sentences: which run leads, what ties can change, what to do."""
+"""Verdicts of an evaluation in sentences: which run is better, what of its lead is ties, what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from trueval.errors import MeasureError
-from trueval.evaluation.views.findings import Finding, find
-from trueval.report.number_texts import format_difference, format_value, percent
-from trueval.report.page_content import Badge, Number, Words
-from trueval.report.result_directory import ResultFile
+from trueval.evaluation.evaluation_result import Evaluation, MeasureMeans, RunMeans
+from trueval.evaluation.views.findings import compare
+from trueval.report.units import DIFFERENCE
+from trueval.report.view import Answer, Difference, Quantity, Sentence
+from trueval.report.view_texts import value_of
 
-MOST = 4  # things of one kind that the page names one by one
-PAIRS = 2  # pairs of runs that advice names
-MOVED = 0.00005  # a tie range below it moves no digit that is shown
+MOST: Final = 4  # things of one kind that are named one by one
+MOVED: Final = 0.00005  # a tie range below it moves no digit that is shown
+# What breaks ties, by tie order.
+BROKEN_BY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("docid-desc", "docid-asc"), "names of documents"),
+    "input": "the order of lines in the file",
+    "rank": "ranks in the file",
+    "random": "chance",
+}
 
 
-class Verdicts(NamedTuple):
-    """Sentences about an evaluation, by importance.
+class Lead(NamedTuple):
+    """The two best runs of a measure.
 
     Attributes:
-        verdict: one sentence; empty where a comparison gives a better one.
-        summary: sentences that affect a decision.
-        findings: all other sentences.
+        measure: the measure's text form.
+        first: the best run by expected value.
+        second: the next one.
+        lower: whether lower values are better.
     """
 
-    verdict: Words
-    summary: tuple[Words, ...]
-    findings: tuple[Words, ...]
+    measure: str
+    first: RunMeans
+    second: RunMeans
+    lower: bool
+
+    @property
+    def sides(self) -> tuple[MeasureMeans, MeasureMeans]:
+        """The values of the two, the larger expected value first."""
+        pair = self.first.measures[self.measure], self.second.measures[self.measure]
+        return (pair[1], pair[0]) if self.lower else pair
+
+    @property
+    def kinds(self) -> set[str]:
+        """What ties leave open of it."""
+        return {each.kind for each in compare(self.measure, self.first, self.second)}
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether both have the same expected value."""
+        return self.sides[0].expected == self.sides[1].expected
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether ties move one of the two."""
+        return any(each.range >= MOVED for each in self.sides)
 
 
-def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Verdicts:
-    """Sentences for a reader in a hurry, and further findings.
+def answer(result: Evaluation) -> Answer:
+    """Which run is better in the first measure, by how much, and what of it is ties; of one run, its value.
 
     Args:
-        file: results of an evaluation.
-        told: measures whose leader a comparison on the same page names.
-
-    Returns:
-        Sentences whose numbers name their source.
+        result: an evaluation.
     """
-    results = file.data
-    runs = results["runs"]
-    if not runs:
-        return Verdicts(("The file holds no run.",), (), ())
-    measures = [measure for measure in runs[0]["measures"] if by_merit(results, measure)]
-    rest = [measure for measure in measures if measure not in told]
-    say = _lead if len(runs) > 1 else _alone
-    verdict = say(file, rest[0]) if rest and not told else ()
-    others = rest[0 if told else 1 :]
-    # A lead that the order of equal scores decides is news for whoever has to choose; one that it leaves alone is not.
-    urgent = [measure for measure in others if len(runs) > 1 and _is_decided_by_ties(results, measure)]
-    summary = [say(file, measure) for measure in urgent[:MOST]]
-    if len(urgent) > MOST:
-        summary.append((f"Ties decide who leads on {len(urgent) - MOST} more measures of the table too.",))
-    leaders = {by_merit(results, measure)[0]["name"] for measure in measures}
-    several = (_leaders(results, measures),) if len(runs) > 1 and measures else ()
-    changing = several if len(leaders) > 1 and not told else ()
-    calm = [say(file, measure) for measure in others if measure not in urgent]
-    findings = (*(each for each in several if not changing), *calm, *_extremes(file, measures), _describe_ties(file))
-    return Verdicts(verdict, (*changing, *summary), findings)
-
-
-def badges(file: ResultFile) -> Iterator[Badge]:
-    """The effect of ties on each run: none, on its values, or on its rank.
-
-    Args:
-        file: results of an evaluation.
-
-    Yields:
-        One for each run, best first by the first measure; the number is its widest tie range.
-    """
-    results = file.data
-    findings = [each for each in find(results) if each.kind != "inside"]
-    first = next(iter(results["runs"][0]["measures"]), None) if results["runs"] else None
-    for run in results["runs"] if first is None else by_merit(results, first, missing=True):
-        known = {measure: value["range"] for measure, value in run["measures"].items() if value["range"] is not None}
-        widest = max(known, key=known.__getitem__, default=None)
-        if widest is None or known[widest] < MOVED:
-            yield Badge(run["name"], ("no tie risk",), "none")
-            continue
-        moved = _value(file, run, widest, "range")
-        if any(run["name"] in (each.first, each.second) for each in findings):
-            yield Badge(run["name"], ("can change rank, ", moved), "much")
-        else:
-            yield Badge(run["name"], ("moves by ", moved), "some")
-
-
-def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
-    """What to do, most important first.
-
-    Args:
-        results: results of an evaluation.
-        compared: whether the page holds a comparison too.
-
-    Yields:
-        Sentences.
-    """
-    findings = find(results)
-    turned = [each for each in findings if each.kind == "reversed"]
-    if turned:
-        pairs = "; ".join(f"{each.higher} above {_other(each)} on {each.measure}" for each in turned[:PAIRS])
-        yield (
-            f"Publish expected values: the tie order {results['policy']['tie_order']} puts {pairs}{_more(turned)}, "
-            "the mean over all orders the other way round.",
+    if not result.runs:
+        return Answer("There is no run.")
+    measures = [measure for measure in result.runs[0].measures if by_merit(result, measure)]
+    if not measures:
+        return Answer("No run has a value.")
+    found = lead_of(result, measures[0])
+    if found is None:
+        return _answer_of_one(result, by_merit(result, measures[0])[0], measures[0])
+    a, b = found.sides
+    order = result.policy["tie_order"]
+    sure: Sentence = ""
+    if found.is_moved:
+        broken = _broken(order, _difference(a, "tie_broken", b, "tie_broken"), _difference(a, "bias", b, "bias"))
+        sure = (
+            "Over all orders of equal scores the lead is between ",
+            _difference(a, "lowest", b, "highest"),
+            " and ",
+            _difference(a, "highest", b, "lowest"),
+            *(("; in", *broken) if broken else (".",)),
         )
-    overlaps = [each for each in findings if each.kind == "overlap"]
-    if overlaps and not compared:  # a comparison weighs them by how likely each order is
-        pairs = "; ".join(f"{each.first} and {each.second} on {each.measure}" for each in overlaps[:PAIRS])
-        yield (
-            f"Do not rank these by these numbers, because the order of equal scores decides: {pairs}{_more(overlaps)}.",
-        )
-    yield from _remedies(results)
-    if not compared and len(results["runs"]) > 1:
-        yield (
-            "Tie ranges say nothing about chance: whether a difference would hold for other queries is what "
-            "trueval compare tells. Give it the same --out, and this page shows both.",
-        )
-
-
-def _more(several: Sequence[object]) -> str:
-    return f"; and {len(several) - PAIRS} more" if len(several) > PAIRS else ""
-
-
-def _other(finding: Finding) -> str:
-    return finding.second if finding.higher == finding.first else finding.first
-
-
-def _is_decided_by_ties(results: Mapping[str, Any], measure: str) -> bool:
-    first = [run["name"] for run in by_merit(results, measure)[:2]]
-    return any(
-        each.kind != "inside" and each.measure == measure and {each.first, each.second} == {*first}
-        for each in find(results)
+    return Answer(
+        describe_lead(found, len(result.runs), order),
+        sure=sure,
+        change="Other queries could reverse it: trueval compare says how sure the lead is on them.",
+        next=f'trueval compare QRELS RUN... -m "{found.measure}"',
     )
 
 
-def by_merit(results: Mapping[str, Any], measure: str, *, missing: bool = False) -> list[Mapping[str, Any]]:
+def _answer_of_one(result: Evaluation, run: RunMeans, measure: str) -> Answer:
+    mean = run.measures[measure]
+    value: Sentence = (f"{measure} of {run.name} is ", Quantity(mean, "expected"))
+    if not mean.range >= MOVED:
+        return Answer((*value, "; no order of equal scores changes it."))
+    within = (", between ", Quantity(mean, "lowest"), " and ", Quantity(mean, "highest"))
+    broken = _broken(result.policy["tie_order"], Quantity(mean, "tie_broken"), Quantity(mean, "bias", DIFFERENCE))
+    return Answer(
+        (*value, *within, " as the order of equal scores has it."),
+        sure=("In", *broken) if broken else "",
+        next=f'trueval explain QRELS RUN -m "{measure}"',
+    )
+
+
+def _broken(
+    order: str, value: Quantity | Difference, bias: Quantity | Difference
+) -> tuple[str | Quantity | Difference, ...]:
+    """The tie-broken value, and what of it is the way in which ties are broken; empty where that is nothing."""
+    if not value_of(bias):
+        return ()
+    by = BROKEN_BY.get(order, "the way in which ties are broken")
+    return (f" the tie order {order} it is ", value, ", of which ", bias, f" is {by}.")
+
+
+def _difference(first: MeasureMeans, field: str, second: MeasureMeans, other: str) -> Difference:
+    return Difference(Quantity(first, field), Quantity(second, other), DIFFERENCE)
+
+
+def lead_of(result: Evaluation, measure: str) -> Lead | None:
+    """The two best runs of a measure; None where fewer have a value."""
+    ranked = by_merit(result, measure)
+    return Lead(measure, ranked[0], ranked[1], lower_is_better(measure)) if len(ranked) > 1 else None
+
+
+def describe_lead(found: Lead, runs: int, order: str) -> Sentence:
+    """Which run leads, by how much, and what ties make of that.
+
+    Args:
+        found: the two best runs.
+        runs: number of runs.
+        order: tie order of the policy.
+    """
+    first, second = found.first.name, found.second.name
+    best = Quantity(found.first.measures[found.measure], "expected")
+    if found.is_shared:
+        return (f"{first} and {second} share the best {found.measure}, ", best, ".")
+    rank = f"{first} is better than {second}" if runs == 2 else f"{first} is the best of {runs} runs"
+    ahead = _difference(found.sides[0], "expected", found.sides[1], "expected")._replace(unit=best.unit)
+    behind = "" if runs == 2 else f" of {second}"
+    head = (f"{rank} in {found.measure}: ", best, ", ahead", behind, " by ", ahead)
+    kinds, by = found.kinds, BROKEN_BY.get(order, "the order of equal scores")
+    # A pair can be both reversed and overlapping; the sentence says what weighs more.
+    if "reversed" in kinds:
+        return (*head, f", inside the tie ranges: in the tie order {order} {second} leads, by {by} alone.")
+    if "overlap" in kinds:
+        return (*head, ", inside the tie ranges: the order of equal scores decides who leads.")
+    if "inside" in kinds:
+        return (*head, ", less than ties move one of them, though no order of equal scores reverses the two.")
+    return (*head, "; no order of equal scores changes that.")
+
+
+def further(result: Evaluation) -> Iterator[Sentence]:
+    """Further sentences: other leaders, other leads that ties decide, the largest effect of ties, and what to do.
+
+    Args:
+        result: an evaluation.
+    """
+    measures = [measure for measure in (result.runs[0].measures if result.runs else ()) if by_merit(result, measure)]
+    leads = [found for measure in measures if (found := lead_of(result, measure)) is not None]
+    if len(leads) > 1:
+        yield _leaders(result, measures)
+    order = result.policy.get("tie_order", "")
+    open_ones = [found for found in leads[1:] if found.kinds - {"inside"}]
+    yield from (describe_lead(found, len(result.runs), order) for found in open_ones[:MOST])
+    if len(open_ones) > MOST:
+        yield f"Ties decide who leads in {len(open_ones) - MOST} more measures of the table."
+    yield from _extremes(result, measures)
+    yield from _remedies(result)
+
+
+def _leaders(result: Evaluation, measures: Sequence[str]) -> str:
+    wins: dict[tuple[str, ...], list[str]] = {}
+    for measure in measures:
+        ranked = by_merit(result, measure)
+        best = ranked[0].measures[measure].expected
+        names = tuple(run.name for run in ranked if run.measures[measure].expected == best)
+        wins.setdefault(names, []).append(measure)
+    parts = [
+        f"{_list(names)} {'has' if len(names) == 1 else 'share'} the best expected value on {_list(won)}"
+        for names, won in sorted(wins.items(), key=lambda item: -len(item[1]))
+    ]
+    return f"Of {len(result.runs)} runs, {'; '.join(parts)}."
+
+
+def _extremes(result: Evaluation, measures: Sequence[str]) -> Iterator[Sentence]:
+    """The widest range and the largest bias of several measures, or that there is none."""
+    cells = [(run.name, measure, run.measures[measure]) for run in result.runs for measure in measures]
+    moved = [cell for cell in cells if cell[2].range > 0]
+    if not moved:
+        yield from ["No order of ties changes any of these numbers."] if cells else []
+        return
+    if len(measures) < 2:
+        return
+    run, measure, widest = max(moved, key=lambda cell: cell[2].range)
+    told: Sentence = ("The widest tie range is ", Quantity(widest, "range"), f", {measure} of {run}")
+    biased = [cell for cell in cells if abs(cell[2].bias) > 0]
+    if not biased:
+        yield (*told, ".")
+        return
+    run, measure, found = max(biased, key=lambda cell: abs(cell[2].bias))
+    order = result.policy["tie_order"]
+    bias = Quantity(found, "bias", DIFFERENCE)
+    yield (*told, "; the largest bias is ", bias, f", {measure} of {run} in the tie order {order}.")
+
+
+def _remedies(result: Evaluation) -> Iterator[str]:
+    precision = result.policy.get("tie_precision")
+    moved = any(mean.range >= MOVED for run in result.runs for mean in run.measures.values())
+    if moved and precision is not None:
+        yield (
+            f"Scores were compared after rounding to {precision}. Keep them in float32 and evaluate without "
+            "--tie-precision to see which ties the rounding made."
+        )
+    elif moved:
+        yield (
+            "Give every value with its tie range. Where the scores are yours, compute and store them in float32 with "
+            "all digits, so that fewer of them are equal."
+        )
+    cut = [f"{run.name} ({len(run.ties.cut_queries)})" for run in result.runs if run.ties.cut_queries]
+    if cut:
+        yield (
+            f"Possible cuts, by number of queries: {_list(cut)}. The list may end inside a group of tied documents, so "
+            "documents that tie with its last ones may be missing from the file: retrieve deeper."
+        )
+    for run in (each for each in result.runs if each.missing_queries):
+        count, rule = len(run.missing_queries), result.policy.get("missing", "worst")
+        yield f"Look at {run.name}: it lacks {count} judged queries (policy for them: {rule})."
+
+
+def by_merit(result: Evaluation, measure: str, *, missing: bool = False) -> list[RunMeans]:
     """Runs from best to worst by expected value.
 
     Args:
-        results: results of an evaluation.
+        result: an evaluation.
         measure: the measure's text form.
         missing: whether to append runs without a value at the end.
 
     Returns:
-        Entries of the runs; equal values keep the order of the results.
+        The runs; equal values keep the order of the results.
     """
-    known = [run for run in results["runs"] if run["measures"][measure]["expected"] is not None]
-    rest = [run for run in results["runs"] if run["measures"][measure]["expected"] is None]
-    lower = lower_is_better(measure)
-    ranked = sorted(known, key=lambda run: run["measures"][measure]["expected"] * (1 if lower else -1))
+    known = [run for run in result.runs if run.measures[measure].expected == run.measures[measure].expected]
+    rest = [run for run in result.runs if run.measures[measure].expected != run.measures[measure].expected]
+    sign = 1 if lower_is_better(measure) else -1
+    ranked = sorted(known, key=lambda run: sign * run.measures[measure].expected)
     return ranked + (rest if missing else [])
 
 
@@ -161,120 +259,6 @@ def lower_is_better(measure: str) -> bool:
         return parse(measure).better == "lower"
     except MeasureError:
         return False
-
-
-def _leaders(results: Mapping[str, Any], measures: Sequence[str]) -> Words:
-    wins: dict[tuple[str, ...], list[str]] = {}
-    for measure in measures:
-        ranked = by_merit(results, measure)
-        best = ranked[0]["measures"][measure]["expected"]
-        names = tuple(run["name"] for run in ranked if run["measures"][measure]["expected"] == best)
-        wins.setdefault(names, []).append(measure)
-    parts = [
-        f"{_list(names)} {'has' if len(names) == 1 else 'share'} the best expected value on {_list(won)}"
-        for names, won in sorted(wins.items(), key=lambda item: -len(item[1]))
-    ]
-    return (f"Of {len(results['runs'])} runs, {'; '.join(parts)}.",)
-
-
-def _lead(file: ResultFile, measure: str) -> Words:
-    ranked = by_merit(file.data, measure)
-    if len(ranked) == 1:  # the others have no value of this measure
-        return _alone(file, measure)
-    first, second = ranked[:2]
-    a, b = _value(file, first, measure, "expected"), _value(file, second, measure, "expected")
-    gap = abs(a.value - b.value)
-    ahead = Number(format_value(gap), gap, f"{a.source} - {b.source}")
-    names = (first["name"], second["name"])
-    if gap == 0:
-        return (f"{measure}: {names[0]} and {names[1]} share the best expected value, ", a, ".")
-    # A pair can be both reversed and overlapping; the sentence says what weighs more.
-    mine = [each for each in find(file.data) if each.measure == measure and {each.first, each.second} == {*names}]
-    kinds = {each.kind for each in mine}
-    if "reversed" in kinds:
-        order = file.data["policy"]["tie_order"]
-        what = f"In the tie order {order} {names[1]} would lead: the order of equal scores decides this."
-    elif "overlap" in kinds:
-        what = "That lead lies inside the tie ranges: the order of equal scores decides this."
-    elif "inside" in kinds:
-        what = "Ties move one of them by more than this lead, though no order of equal scores reverses it."
-    else:
-        what = "No order of equal scores changes that."
-    return (f"{measure}: {names[0]} leads with ", a, ", ", ahead, f" ahead of {names[1]}. {what}")
-
-
-def _alone(file: ResultFile, measure: str) -> Words:
-    run = by_merit(file.data, measure)[0]
-    expected, lowest, highest = (_value(file, run, measure, name) for name in ("expected", "lowest", "highest"))
-    words: Words = (f"{measure}: {run['name']} has the expected value ", expected)
-    if run["measures"][measure]["range"] == 0:
-        return (*words, "; no order of equal scores changes that.")
-    return (*words, "; the order of equal scores can make it anything from ", lowest, " to ", highest, ".")
-
-
-def _extremes(file: ResultFile, measures: Sequence[str]) -> Iterator[Words]:
-    """The widest range and the largest bias."""
-    cells = [(run, measure) for run in file.data["runs"] for measure in measures]
-    ranges = [cell for cell in cells if cell[0]["measures"][cell[1]]["range"]]
-    if not ranges:
-        yield ("No order of ties changes any of these means.",)
-        return
-    run, measure = max(ranges, key=lambda cell: cell[0]["measures"][cell[1]]["range"])
-    widest = _value(file, run, measure, "range")
-    words: Words = ("The widest tie range is ", widest, f", {measure} of {run['name']}")
-    biased = [cell for cell in cells if cell[0]["measures"][cell[1]]["bias"]]
-    if not biased:
-        yield (*words, ".")
-        return
-    run, measure = max(biased, key=lambda cell: abs(cell[0]["measures"][cell[1]]["bias"]))
-    bias = _value(file, run, measure, "bias")
-    order = file.data["policy"]["tie_order"]
-    yield (*words, "; the largest bias is ", bias, f", {measure} of {run['name']} in the tie order {order}.")
-
-
-def _describe_ties(file: ResultFile) -> Words:
-    runs = file.data["runs"]
-    shares = [run["ties"]["tied_fraction"] for run in runs]
-    ends = sorted({shares.index(min(shares)), shares.index(max(shares))}, key=shares.__getitem__)
-    numbers = [Number(percent(shares[i]), shares[i], file.source("runs", i, "ties", "tied_fraction")) for i in ends]
-    between: Words = (numbers[0],) if len(numbers) == 1 else ("Between ", numbers[0], " and ", numbers[1])
-    largest = max(range(len(runs)), key=lambda index: runs[index]["ties"]["largest_group"])
-    size = runs[largest]["ties"]["largest_group"]
-    if size < 2:
-        return ("No two documents of a query share a score.",)
-    source = file.source("runs", largest, "ties", "largest_group")
-    verb = " of the listed documents share their score with another; the largest group holds "
-    return (*between, verb, Number(str(size), size, source), f" documents, in {runs[largest]['name']}.")
-
-
-def _remedies(results: Mapping[str, Any]) -> Iterator[Words]:
-    runs, precision = results["runs"], results["policy"].get("tie_precision")
-    moved = any((value["range"] or 0.0) >= MOVED for run in runs for value in run["measures"].values())
-    if moved and precision is not None:
-        yield (
-            f"Scores were compared after rounding to {precision}. Keep them in float32 and evaluate without "
-            "--tie-precision to see which ties the rounding made.",
-        )
-    elif moved:
-        yield (
-            "Give every value with its tie range. Where the scores are yours, compute and store them in float32 with "
-            "all digits, so that fewer of them are equal.",
-        )
-    else:
-        yield ("Nothing to do about ties: no order of equal scores changes a digit that is shown.",)
-    cut = [run["name"] for run in runs if run["ties"]["cut_queries"]]
-    if cut:
-        yield (f"Retrieve deeper: lists of {_list(cut)} may end inside a tie group, which hides tied documents.",)
-    for run in (each for each in runs if each["missing_queries"]):
-        count, policy = len(run["missing_queries"]), results["policy"].get("missing", "worst")
-        yield (f"Look at {run['name']}: it lacks {count} judged queries (policy for them: {policy}).",)
-
-
-def _value(file: ResultFile, run: Mapping[str, Any], measure: str, name: str) -> Number:
-    index = next(place for place, each in enumerate(file.data["runs"]) if each is run)
-    value = run["measures"][measure][name]
-    text = format_difference(value) if name == "bias" else format_value(value)
-    return Number(text, value, file.source("runs", index, "measures", measure, name))
 
 
 def _list(names: Sequence[str]) -> str:
