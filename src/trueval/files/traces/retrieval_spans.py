@@ -22,7 +22,7 @@ KINDS: Final = frozenset(("RETRIEVER", "RERANKER", "RETRIEVAL"))
 KIND_KEYS: Final = ("openinference.span.kind", "mlflow.spanType", "gen_ai.operation.name", "langfuse.observation.type")
 OWN_KIND_KEYS: Final = ("span_kind", "span_type", "type", "run_type")
 DOCUMENTS: Final = ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents")
-OUTPUTS: Final = ("mlflow.spanOutputs",)
+OUTPUTS: Final = ("mlflow.spanOutputs", "output.value")
 OWN_OUTPUTS: Final = ("output", "outputs")
 QUESTIONS: Final = ("gen_ai.retrieval.query.text", "reranker.query", "input.value", "mlflow.spanInputs")
 OWN_QUESTIONS: Final = ("input", "inputs")
@@ -91,14 +91,30 @@ def entry_of(document: Any) -> LogEntry | None:
 
 
 def _documents(attributes: Mapping[str, Any], span: Mapping[str, Any], *, is_retrieval: bool) -> list[Any] | None:
-    for path in DOCUMENTS:
-        found = decoded(look_up(attributes, path))
-        if isinstance(found, list):
-            return found
-        if numbered := _numbered(attributes, path):
-            return numbered
-    if not is_retrieval:
-        return None
+    found = next((each for path in DOCUMENTS if (each := _listed(attributes, path)) is not None), None)
+    if found is None:
+        return _output(attributes, span) if is_retrieval else None
+    if found and is_retrieval and not _has_id(found[0]):  # OpenInference leaves out the ids of LangChain
+        output = _output(attributes, span)
+        return output if output is not None and len(output) == len(found) else found
+    return found
+
+
+def _listed(attributes: Mapping[str, Any], path: str) -> list[Any] | None:
+    found = decoded(look_up(attributes, path))
+    return found if isinstance(found, list) else _numbered(attributes, path) or None
+
+
+def _has_id(document: Any) -> bool:
+    if not isinstance(document, dict):
+        return True
+    inner = document.get("document")
+    found = inner if isinstance(inner, dict) else document
+    return found.get("id", document.get("document.id")) is not None
+
+
+def _output(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> list[Any] | None:
+    """The list in what a span gave back."""
     for value in (*(look_up(attributes, name) for name in OUTPUTS), *map(span.get, OWN_OUTPUTS)):
         found = decoded(value)
         if isinstance(found, Mapping):
