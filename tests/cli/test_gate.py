@@ -2,6 +2,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from tests.cli.conftest import Outcome
@@ -543,3 +544,52 @@ def test_a_gate_counts_the_lists_of_which_a_policy_leaves_nothing(trueval: Comma
     _, out, err = gate(trueval, folder, "bare", *options, *drop)
     check = next(each for each in json.loads(out)["runs"][0]["checks"] if each["name"] == "max-drop")
     assert (check["queries"], check["value"]) == (QUERIES, pytest.approx(-0.1)), err
+
+
+def test_junit_has_a_case_for_each_check(trueval: Command, folder: Path) -> None:
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.1", "--min", "P@1=0.75", "--format", "junit")
+    status, out, err = gate(trueval, folder, "noisy", *options)
+    assert (status, "1 cannot tell" in err) == (0, True)
+    (suite,) = ET.fromstring(out)
+    assert suite.attrib == {"name": "trueval", "errors": "0", "tests": "2", "failures": "0", "skipped": "1"}
+    least, drop = suite
+    assert (least.get("classname"), least.get("name")) == ("trueval.noisy", "P@1 --min P@1=0.75")
+    assert [part.tag for part in drop] == ["skipped", "system-out"]
+    assert "does not decide --max-drop RR=0.1" in str(drop[0].get("message"))
+    assert drop[1].text is not None
+    assert drop[1].text.startswith("cannot tell: -0.1250 [")
+    status, out, _ = gate(trueval, folder, "worse", *options)
+    (suite,) = ET.fromstring(out)
+    assert (status, suite.get("failures")) == (1, "2")
+    assert [case[0].get("type") for case in suite] == ["failed", "worse"]
+
+
+def test_github_annotates_what_failed_or_cannot_tell(trueval: Command, folder: Path) -> None:
+    options = ("--baseline", str(folder / "old.trec"), "--max-drop", "RR=0.1", "--format", "github")
+    status, out, _ = gate(trueval, folder, "worse", *options)
+    assert status == 1
+    assert out.startswith("::error title=trueval%3A worse::worse: RR lost 0.5 against old; the 95%25 interval")
+    status, out, _ = gate(trueval, folder, "noisy", *options)
+    assert (status, out.startswith("::warning title=trueval%3A cannot tell::noisy: RR lost 0.125")) == (0, True)
+    status, out, _ = gate(trueval, folder, "other", *options)
+    assert (status, out) == (0, "::notice title=trueval::1 checks passed\n")
+
+
+@pytest.mark.parametrize("form", ["junit", "github"])
+def test_names_that_look_like_markup_or_commands_stay_names(trueval: Command, folder: Path, form: str) -> None:
+    name = "a<b>&\"'\x1b[2J%0A::error::x"
+    arguments = (folder / "qrels.trec", f"{name}={folder / 'worse.trec'}", "-m", "RR", "--min", "RR=0.9")
+    status, out, _ = trueval("evaluate", *arguments, "--format", form)
+    assert status == 1
+    if form == "junit":
+        assert str(ET.fromstring(out)[0][0].get("classname")).startswith("trueval.a<b>&\"'\\x1b[2J")
+    else:
+        assert len(out.splitlines()) == 1
+        assert "%250A::error::x" in out
+
+
+@pytest.mark.parametrize("form", ["junit", "github"])
+def test_a_form_of_checks_without_a_gate_is_misuse(trueval: Command, folder: Path, form: str) -> None:
+    status, out, err = gate(trueval, folder, "old", "--format", form)
+    assert (status, out) == (2, "")
+    assert "shows the checks of a gate, and there is none" in re.sub(r"[\s│]+", " ", err)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from trueval.cli.details import Details
-from trueval.cli.gate import GateOptions, conclude_with_checks
+from trueval.cli.gate import BUILD_FORMS, GateOptions, conclude_with_checks
 from trueval.cli.labels import LabelOptions
 from trueval.cli.options import (
     JUDGMENTS,
@@ -101,12 +101,13 @@ def evaluate(
     output: OutputOptions,
     shown: DisplayOptions,
     form: Annotated[
-        Literal[Format, "trec"],
+        Literal[Format, "trec", "junit", "github"],
         typer.Option(
             "--format",
             metavar="FORM",
             rich_help_panel=OUTPUT,
-            help="What to print: table, json, csv, markdown, latex or trec.",
+            help="What to print: table, json, csv, markdown, latex or trec; or of gates, for build servers, junit or "
+            "github.",
         ),
     ] = "table",
 ) -> None:
@@ -120,7 +121,7 @@ def evaluate(
 
     (chosen, rules), out = policy.request(qrels, measures, form), output.out
     first = sort_by(shown.sort, chosen, rules)
-    limits = gates.limits(chosen, rules, labels.labels)  # what is misused is refused before any file is read
+    limits = gates.limits(chosen, rules, labels.labels, form)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     shown.check(out)
     paths = gates.paths(runs)
@@ -166,6 +167,9 @@ def evaluate(
     if out is not None and details is not None:
         _save(out, results, details)
     with conclude_with_checks(results, gated):
+        if form in BUILD_FORMS:
+            gated.write(form)
+            return
         _show(found, results, form, first, per_query=shown.per_query, percent=output.percent)
 
 

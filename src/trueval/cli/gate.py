@@ -1,6 +1,7 @@
 """Gates of a build: the options, what is said of their findings, and the summary that GitHub shows."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+BUILD_FORMS = ("junit", "github")
 
 
 class GateFindings(NamedTuple):
@@ -35,6 +37,12 @@ class GateFindings(NamedTuple):
 
     checks: "tuple[Check, ...]" = ()
     self_test: "SelfTest | None" = None
+
+    def write(self, form: str) -> None:
+        """Write the checks to stdout as a build server reads them."""
+        from trueval.comparison.views.builds import FORMS
+
+        sys.stdout.write(FORMS[form](self.checks))
 
     def add_to(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON of an evaluation with the checks of each run, and the self-test.
@@ -172,17 +180,21 @@ class GateOptions:
 
         return found | {"baseline": folder_of(self.baseline) if is_stored(self.baseline) else None}
 
-    def limits(self, measures: "Sequence[Measure]", policy: "Policy", labels: str = "judge") -> "tuple[Limit, ...]":
+    def limits(
+        self, measures: "Sequence[Measure]", policy: "Policy", labels: str = "judge", form: str = "table"
+    ) -> "tuple[Limit, ...]":
         """The limits as data.
 
         Args:
             measures: those evaluated.
             policy: behind them.
             labels: whose labels gates look at.
+            form: what is printed.
 
         Raises:
             PolicyError: a limit cannot be read, `--baseline` and `--max-drop` do not come together, or an option does
                 not go with the labels.
+            typer.BadParameter: checks are to be printed, and there is no limit.
         """
         fewest = [] if self.min_queries is None else [self.min_queries]
         given = (
@@ -198,6 +210,11 @@ class GateOptions:
             if chosen and not (of_intervals and name == "when-unclear")
         ]
         if not of_drops and not any(texts for _, texts in given):
+            if form in BUILD_FORMS:
+                raise typer.BadParameter(
+                    f"{form} shows the checks of a gate, and there is none. Add a limit, such as --max-range 0.02.",
+                    param_hint="--format",
+                )
             return ()  # before the comparison behind the gate is imported
         from trueval.comparison.limits import check_limits, name_measures, parse_limit
         from trueval.errors import PolicyError
