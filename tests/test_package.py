@@ -75,7 +75,7 @@ VERBS = {
     "frontier": {"frontier"},
     "golden": {"build_golden", "correct"},
 }
-NO_VERB = {"report", "chunk", "demo", "doctor", "cache", "schema", "help", "init"}
+NO_VERB = {"check", "report", "chunk", "demo", "doctor", "cache", "schema", "help", "init"}
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow", "pydantic")
 
 

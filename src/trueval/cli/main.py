@@ -23,7 +23,7 @@ BAD_INPUT = 1
 MISUSE = 2
 # By the panels of the help, in its order. Each is a function in the module of its name, or a group of commands.
 PANELS: Final = {
-    "Results": ("evaluate", "compare", "power", "explain", "measures", "report"),
+    "Results": ("evaluate", "compare", "power", "explain", "check", "measures", "report"),
     "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
     "Costs": ("sweep", "frontier"),
     "Judgments": ("golden",),

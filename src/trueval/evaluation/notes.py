@@ -28,6 +28,8 @@ LEAST_OF_WORTH = 3
 TOP_OF_RUBRICS = (4, 5)
 # Measures that sum gains of grades; ERR and RBP by scale map grades to probabilities.
 GAINING = frozenset({"nDCG", "DCG"})
+# What a note says of a measure whose threshold no grade reaches.
+NOTHING_RELEVANT = "finds nothing relevant in any run"
 # Maximum number of distinct grades for which a note prints the whole mapping.
 MOST_WRITTEN = 12
 
@@ -187,7 +189,7 @@ def _note_high_thresholds(
     # Without judgments, the note on unjudged documents explains why all values are 0.
     largest = standings.pool_grade.max() if len(standings.pool_grade) else math.inf
     return tuple(
-        f"{name}: {measure} finds nothing relevant in any run: it counts grades {_from(rel)}, and the largest of the "
+        f"{name}: {measure} {NOTHING_RELEVANT}: it counts grades {_from(rel)}, and the largest of the "
         f"judgments is {largest:g}. Choose a lower rel, or map the grades."
         for rel, group in _by_threshold(measures, chosen).items()
         for measure in group
