@@ -86,7 +86,10 @@ def test_a_run_that_lost_more_than_the_limit_fails_and_leaves_a_page(kept: Make,
     page = tmp_path / str(failure.value).rpartition("Page: ")[2]
     text = page.read_text(encoding="utf-8")
     assert "the kept baseline" in text
-    assert "RR lost 0.5" in text
+    assert "RR lost 0.5 against the kept baseline" in text
+    runs = json.loads((page.parent / "results.json").read_text(encoding="utf-8"))["runs"]
+    # What all runs note stands first on a page: here why the test failed.
+    assert [run["notes"][0].partition(";")[0] for run in runs] == ["RR lost 0.5 against the kept baseline"] * 2
     assert sorted(path.name for path in page.parent.glob("*.json")) == [
         "comparison.json",
         "details.json",

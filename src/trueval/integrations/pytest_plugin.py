@@ -408,9 +408,9 @@ class _Measured(NamedTuple):
 
         comparable = other is not None and not any(check.name == "comparable" for check in checks)
         failed = tuple(check.line.removeprefix(f"{check.run}: ") for check in checks if not check.passed)
-        own = replace(self.scores, notes=(*failed, *self.scores.notes))  # so that the page says them
-        several = [own, *([other] if other is not None and comparable else [])]
-        found: dict[str, Any] = results(several, content=True)
+        several = [self.scores, *([other] if other is not None and comparable else [])]
+        noted = [replace(each, notes=(*failed, *each.notes)) for each in several]  # notes of all are said first
+        found: dict[str, Any] = results(noted, content=True)
         found["runs"][0]["checks"] = [check.to_dict() for check in checks]
         files = {"results.json": EVALUATE.write(found, "json")}
         evidence = run_evidence(self.run, self.judgments, self.scores)
