@@ -10,6 +10,7 @@ import pytest
 
 import trueval as tv
 from trueval.errors import InputError
+from trueval.files.source.memory_estimate import memory
 from trueval.files.traces.span_values import look_up
 from trueval.run import Run
 
@@ -237,6 +238,13 @@ def test_damaged_files_and_judgments_are_refused(tmp_path: Path) -> None:
     path.write_text(FORMS["lines"]([flat()]))
     with pytest.raises(InputError, match="traces hold what was retrieved, and no judgments"):
         tv.Judgments.read(path)
+
+
+def test_a_line_that_would_take_too_much_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps([flat(str(place)) for place in range(500)]))
+    with memory("1M"), pytest.raises(InputError, match="to read it takes"):
+        Run.read(path)
 
 
 def test_runs_and_logs_with_ids_of_traces_stay_what_they_are(tmp_path: Path) -> None:

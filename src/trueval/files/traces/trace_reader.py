@@ -51,6 +51,7 @@ class _Found(NamedTuple):
 def holds_traces(content: SourceBytes) -> bool:
     """Tell whether bytes hold traces: JSON with a sign of spans in its beginning, or a table with their columns."""
     if content.data.startswith(PARQUET):
+        parquet_sizes.check_sizes(content.data, content.source)  # before a library sees what the footer says
         try:
             names = pl.read_parquet_schema(io.BytesIO(content.data))
         except (OSError, pl.exceptions.PolarsError):  # the reader of parquet says what is wrong
@@ -144,7 +145,7 @@ def _values(content: SourceBytes) -> Iterator[tuple[int, Any]]:
     content = check_text(content, is_json=True, cost=None)
     lines = io.BytesIO(content.data)  # which cuts off one line at a time, without a copy of the others
     first = next((line for line in lines if line.strip()), b"")
-    if not _is_json(first):
+    if not _is_json(first, Place(content.source)):
         yield from _whole_values(content)
         return
     lines.seek(0)
@@ -153,7 +154,8 @@ def _values(content: SourceBytes) -> Iterator[tuple[int, Any]]:
             yield number, _loaded(line, Place(content.source, number))
 
 
-def _is_json(line: bytes) -> bool:
+def _is_json(line: bytes, place: Place) -> bool:
+    check_memory(PARSED.of(line), place)
     try:
         json.loads(line)
     except (ValueError, RecursionError):
