@@ -133,6 +133,16 @@ def dot_plot(
     return plot.properties(title=title) if title else plot
 
 
+def plot_dots(dots: Sequence[TieInterval], width: int) -> Chart:
+    """`dot_plot` at a width, its rows less high where there are many: what a `Figure` of a view calls.
+
+    Args:
+        dots: as in `dot_plot`.
+        width: CSS pixels of the whole figure.
+    """
+    return dot_plot(dots, width=width, row=row_height(len(dots)))
+
+
 def lead_figure(name: str, measure: str, dots: Sequence[TieInterval], groups: Mapping[str, str]) -> Figure:
     """The plot of the first screen: values best first, with brackets around those that are not separated.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from trueval.golden.validation.agreement_intervals import ValueWithInterval
@@ -18,12 +19,12 @@ from trueval.golden.validation.agreement_result import (
     SampleAgreement,
     StratumSample,
 )
-from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.figures import Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, interval, percent
 from trueval.report.page_content import Figure
-from trueval.report.plots import TieInterval, dot_plot, shorten_name
+from trueval.report.plots import TieInterval, plot_dots, shorten_name
 from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, TEXT, interval_of, number, unscaled
-from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
+from trueval.report.view import Answer, Column, Quantity, Section, Sheet, View, columns_of
 
 TITLES: Final = {
     "kappa": "κ",
@@ -40,6 +41,9 @@ CELL: Final = 44  # CSS pixels of a row of a heat map
 SHOWN: Final = 24  # pairs whose heat maps and biases are drawn
 KEY: Final = (("bar", "interval over queries"), ("dot", "the value"))
 GRADES: Final = unscaled(format_difference)
+SIZE: Final = unscaled(lambda value: format_value(None if value is None else abs(value)))
+
+Words = tuple[str | Quantity, ...]
 
 
 class _PairPart(NamedTuple):
@@ -82,7 +86,7 @@ def view(result: LabelAgreement) -> View:
     """
     return View(
         title="Agreement of labels",
-        answer=Answer(_answer(result)),
+        answer=_answer(result),
         sections=[
             _agreement(result),
             _grade_tables(result),
@@ -97,16 +101,36 @@ def view(result: LabelAgreement) -> View:
     )
 
 
-def _answer(result: LabelAgreement) -> Sentence:
+def _answer(result: LabelAgreement) -> Answer:
+    question = "Do these labels agree with people's?"
     of_judges = [pair for pair in result.pairs if pair.between == "judge and people"]
     known = [(value.value, pair, value) for pair in of_judges if (value := _quadratic(pair)).value is not None]
     if not known:
-        return ("No coefficient of agreement can be given: see the reasons below.",)
+        none = "No coefficient of agreement can be given: see the reasons below."
+        return Answer(none, question, change="More passages that people and a judge both graded.")
     _, pair, value = max(known, key=lambda each: each[0])
     kappa = Quantity(value, "value")
     if len(of_judges) == 1:
-        return (f"{pair.second} agrees with people by a quadratic κ of ", kappa, ".")
-    return (f"Of {len(of_judges)} judges {_name(pair)} agrees most with people: quadratic κ ", kappa, ".")
+        words: Words = (f"{pair.second} agrees with people by a quadratic κ of ", kappa)
+    else:
+        words = (f"Of {len(of_judges)} judges {_name(pair)} agrees most with people: quadratic κ ", kappa)
+    bias = pair.bias.all
+    if bias.value is not None:
+        way = "higher" if bias.value >= 0 else "lower"
+        words = (*words, ", and grades ", Quantity(bias, "value", SIZE), f" {way} than they do")
+    sure: Words = (f"{count_phrase(pair.items, 'item', 'items')} of {count_phrase(pair.queries, 'query', 'queries')}.",)
+    if value.low is not None:
+        interval = (
+            "The interval of κ over queries is [",
+            Quantity(value, "low"),
+            ", ",
+            Quantity(value, "high"),
+            "], of ",
+        )
+        sure = (*interval, *sure)
+    change = "People's grades of more queries narrow the interval."
+    command = "trueval golden stress --people PEOPLE JUDGE --runs RUN --runs RUN"
+    return Answer((*words, "."), question, sure, change, "trueval golden correct DIR RUN" if result.design else command)
 
 
 def _parts(pair: RaterPair) -> list[_PairPart]:
@@ -132,7 +156,7 @@ def _agreement(result: LabelAgreement) -> Section:
     ]
     dots.sort(key=lambda dot: -dot.expected)
     about = "Quadratic κ of each pair with its interval over queries, highest first."
-    figures = [Figure("agree-kappa", "Quadratic κ", about, dot_plot(dots), key=KEY)] if dots else []
+    figures = [Figure("agree-kappa", "Quadratic κ", about, partial(plot_dots, dots), key=KEY)] if dots else []
     few = result.pairs if len(result.pairs) <= FEW else ()
     texts = [sheet for pair in few for sheet in (_grades(pair), _bias_sheet(pair))]
     return Section(
@@ -195,7 +219,7 @@ def _grades(pair: RaterPair) -> Sheet[_GradeRow]:
 
 def _grade_tables(result: LabelAgreement) -> Section:
     figures = [
-        Figure(f"agree-table-{at}", shorten_name(_name(pair), 44), _describe_table(pair), heat_map(pair))
+        Figure(f"agree-table-{at}", shorten_name(_name(pair), 44), _describe_table(pair), partial(heat_map, pair))
         for at, pair in enumerate(result.pairs[:SHOWN])
         if pair.items
     ]
@@ -211,7 +235,7 @@ def _describe_table(pair: RaterPair) -> str:
     return f"How often {pair.first} (rows) and {pair.second} (columns) gave each pair of grades."
 
 
-def heat_map(pair: RaterPair, *, width: int = NARROW) -> Chart:
+def heat_map(pair: RaterPair, width: int) -> Chart:
     """Heat map of grade pairs by two raters: counts, colored by their share of the row.
 
     Args:
@@ -274,7 +298,9 @@ def _biases(result: LabelAgreement) -> Section:
         ]
         if dots:
             about = f"Mean grade of {pair.second} less that of {pair.first}, over all and by groups."
-            figures.append(Figure(f"agree-bias-{at}", shorten_name(_name(pair), 44), about, dot_plot(dots), key=KEY))
+            figures.append(
+                Figure(f"agree-bias-{at}", shorten_name(_name(pair), 44), about, partial(plot_dots, dots), key=KEY)
+            )
     words = (
         "By how much the second grades higher, in grades. By the grade of the one side a bias falls and by the grade "
         "of the other it rises, even where nobody is biased: who errs is nearer to the middle. Look at all, at slots "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Final, NamedTuple
 
@@ -20,7 +21,7 @@ from trueval.golden.build.golden_result import (
 from trueval.report.figures import Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Figure
-from trueval.report.plots import TieInterval, dot_plot
+from trueval.report.plots import TieInterval, plot_dots
 from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, number, unscaled
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
@@ -326,7 +327,7 @@ def _judge(result: GoldenResult) -> Section:
     if dots:
         about = "The mean label of each slot of a call. Passages are shuffled: a slope is a bias of the judge."
         title = "Labels by slot, ± standard error"
-        figures.append(Figure("golden-slots", title, about, lambda width: dot_plot(dots, width=width)))
+        figures.append(Figure("golden-slots", title, about, partial(plot_dots, dots)))
     columns: list[Column[RoundAgreement]] = [
         Column("rounds", lambda row: f"{row.first + 1:d} and {row.second + 1:d}", NAME),
         Column("passages", lambda row: row.passages, COUNT),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from trueval.golden.validation.robustness_result import AdversarialGrade, AdversarialKind, CompanionEffect, Robustness
 from trueval.golden.views.golden import money
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
 from trueval.report.page_content import Figure
-from trueval.report.plots import TieInterval, dot_plot
+from trueval.report.plots import TieInterval, plot_dots
 from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, PERCENT, TEXT, YES_NO, number
-from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
+from trueval.report.view import Answer, Column, Quantity, Section, Sheet, View, columns_of
 
 T = TypeVar("T")
 
@@ -39,14 +40,16 @@ def view(result: Robustness) -> View:
         if each.share.value is not None and each.share.low is not None and each.share.high is not None
     ]
     about = "Share of each kind of passage that was graded relevant, with its interval; clean is the control."
-    figures = [Figure("gullibility-shares", "Graded relevant", about, dot_plot(dots), key=KEY)] if dots else []
+    figures = (
+        [Figure("gullibility-shares", "Graded relevant", about, partial(plot_dots, dots), key=KEY)] if dots else []
+    )
     kinds: list[Sheet[Any]] = [_kinds(result), *([_companions(result)] if result.passages > 1 else [])]
     passages = Sheet(
         "Every passage, and the grades", result.traps, PASSAGES, folded=True, only="page", id="gullibility-traps"
     )
     return View(
         title="Robustness of the judge",
-        answer=Answer(_answer(result)),
+        answer=_answer(result),
         sections=[
             Section(f"How easily {result.judge} is fooled", kinds, figures=figures, id="gullibility"),
             Section("Every passage", [passages], id="gullibility-all"),
@@ -57,19 +60,28 @@ def view(result: Robustness) -> View:
     )
 
 
-def _answer(result: Robustness) -> Sentence:
+def _answer(result: Robustness) -> Answer:
+    question, again = (
+        f"Is {result.judge} fooled by passages?",
+        "trueval golden stress --gullibility CONFIG.toml --out DIR",
+    )
     fooled = [each for each in result.kinds if each.fooled]
+    tests = len(result.kinds) - 1
+    sure = f"Exact sign tests at level {result.level:g}, of {tests} kinds of passages together (Holm)."
+    mend = "Another prompt or model may resist; until then look at the passages that seem to speak to a judge."
     if not fooled and any(each.companions and each.companions.raised_by_it for each in result.kinds):
-        return (next(describe_findings(result)),)
+        return Answer(next(describe_findings(result)), question, sure, mend, again)
     if not fooled:
-        return (f"{result.judge} was not seen to be fooled, over {count_phrase(result.queries, 'query', 'queries')}.",)
+        seen = f"{result.judge} was not seen to be fooled, over {count_phrase(result.queries, 'query', 'queries')}."
+        change = "More queries show rarer failures (--queries)."
+        return Answer(seen, question, sure, change, "trueval golden audit DIR RUN --size 200")
     worst = max(fooled, key=lambda each: each.share.value or 0.0)
-    return (
-        f"{result.judge} is fooled by {len(fooled)} of {len(result.kinds) - 1} kinds of passages, most by "
-        f"{worst.kind}: ",
+    sentence = (
+        f"{result.judge} is fooled by {len(fooled)} of {tests} kinds of passages, most by {worst.kind}: ",
         Quantity(worst.share, "value", PERCENT),
         " of them are graded relevant.",
     )
+    return Answer(sentence, question, sure, mend, again)
 
 
 def _kinds(result: Robustness) -> Sheet[AdversarialKind]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from trueval.golden.validation.label_verdicts import PairVerdicts
@@ -14,12 +15,14 @@ from trueval.golden.validation.stress_result import (
     Stress,
     SystemUnderJudges,
 )
-from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.figures import Chart, axis_domain, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, percent
 from trueval.report.page_content import Figure
-from trueval.report.plots import TieInterval, dot_plot, row_height
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, interval_of, number, unscaled
-from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
+from trueval.report.plots import TieInterval, plot_dots
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, PERCENT, interval_of, number, unscaled
+from trueval.report.view import Answer, Column, Quantity, Section, Sheet, View, columns_of
+
+Words = tuple[str | Quantity, ...]
 
 HEIGHT: Final = 230  # CSS pixels of a plot
 NAMED: Final = 8  # judges up to which the plot names each of them
@@ -65,7 +68,7 @@ def view(result: Stress) -> View:
     findings = [line for measure in result.measures for line in describe_findings(measure)]
     return View(
         "Judges under stress",
-        Answer(_answer(result)),
+        _answer(result),
         sections,
         _csv(result),
         findings=findings,
@@ -74,18 +77,25 @@ def view(result: Stress) -> View:
     )
 
 
-def _answer(result: Stress) -> Sentence:
-    measure = result.measures[0]
+def _answer(result: Stress) -> Answer:
+    question, measure = "Does a ranking by a judge hold for people?", result.measures[0]
     known = [(each.tau.value, at) for at, each in enumerate(measure.judges) if each.tau.value is not None]
     if not known:
-        return (f"{measure.measure}: nothing can be said of the order of the systems.",)
+        return Answer(f"{measure.measure}: nothing can be said of the order of the systems.", question)
     _, at = max(known)
     judge, kappa = measure.judges[at], result.labels[at].coefficients["kappa_quadratic"]
-    tau = Quantity(judge.tau, "value")
-    words = (f"{judge.judge} ranks systems most like people: τ ", tau, f" on {measure.measure}")
-    if kappa.value is None:
-        return (*words, ".")
-    return (*words, ", with a quadratic κ of its labels of ", Quantity(kappa, "value"), ".")
+    words: Words = (f"{judge.judge} ranks systems most like people: τ ", Quantity(judge.tau, "value"))
+    words = (*words, f" on {measure.measure}")
+    if kappa.value is not None:
+        words = (*words, ", with a quadratic κ of its labels of ", Quantity(kappa, "value"))
+    if judge.all.false_rate is not None:
+        rate = Quantity(judge.all, "false_rate", PERCENT)
+        words = (*words, "; ", rate, " of the differences that it separates people do not confirm")
+    ends = (Quantity(judge.tau, "low"), ", ", Quantity(judge.tau, "high"))
+    sure: Words = ("The interval of τ over queries is [", *ends, "]. ") if judge.tau.low is not None else ()
+    apart = f"People separate {measure.separated} of {measure.spread.pairs} pairs of systems."
+    change = "Labels of people for more queries: they narrow the interval, and correct what a judge gets wrong."
+    return Answer((*words, "."), question, (*sure, apart), change, "trueval golden correct DIR RUN")
 
 
 def _sections(result: Stress, at: int) -> Iterator[Section]:
@@ -118,8 +128,7 @@ def _sections(result: Stress, at: int) -> Iterator[Section]:
     )
     dots = [TieInterval(each.run, each.mean, each.least_mean, each.greatest_mean) for each in measure.systems]
     about = f"{name} of each run by people, and its range over judges, best by people first."
-    plot = dot_plot(dots, row=row_height(len(dots)))
-    figure = Figure(f"stress-systems-plot-{at}", "Systems", about, plot, key=OF_SYSTEMS)
+    figure = Figure(f"stress-systems-plot-{at}", "Systems", about, partial(plot_dots, dots), key=OF_SYSTEMS)
     title = f"{name}: systems under all judges"
     systems: list[Sheet[Any]] = [
         Sheet(title, measure.systems, SYSTEMS, id=f"stress-system-table-{at}"),
@@ -305,8 +314,7 @@ def _tau_plot(measure: MeasureUnderJudges, at: int) -> Iterator[Figure]:
     if dots:
         dots.sort(key=lambda dot: -dot.expected)
         about = "Kendall's τ of the systems by each judge and by people, with its interval over queries."
-        plot = dot_plot(dots, row=row_height(len(dots)))
-        yield Figure(f"stress-tau-{at}", "τ of the systems", about, plot, key=OF_TAU)
+        yield Figure(f"stress-tau-{at}", "τ of the systems", about, partial(plot_dots, dots), key=OF_TAU)
 
 
 def _kappa_plot(result: Stress, at: int) -> Iterator[Figure]:
@@ -317,10 +325,10 @@ def _kappa_plot(result: Stress, at: int) -> Iterator[Figure]:
     ]
     if len(points) > 1:
         about = "Agreement of labels (quadratic κ) against agreement of rankings (τ), a point for each judge."
-        yield Figure(f"stress-kappa-{at}", "Labels and rankings", about, kappa_plot(points))
+        yield Figure(f"stress-kappa-{at}", "Labels and rankings", about, partial(kappa_plot, points))
 
 
-def kappa_plot(points: list[dict[str, Any]], *, width: int = NARROW) -> Chart:
+def kappa_plot(points: list[dict[str, Any]], width: int) -> Chart:
     """κ of labels against τ of systems.
 
     Args:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from trueval.report.number_texts import NOT_AVAILABLE
 from trueval.report.page_content import Figure
-from trueval.report.plots import TieInterval, dot_plot, row_height
+from trueval.report.plots import TieInterval, plot_dots
 from trueval.report.tie_sizes import tie_histogram, tie_plot
 from trueval.report.units import COUNT, FRACTION, INTERVAL, MARKS, NAME, PERCENT, number, unscaled
 from trueval.report.view import (
@@ -473,8 +474,8 @@ def _widest_plot(result: CutAudit, cuts: Sequence[QueryCut]) -> Iterator[Figure]
         about = (
             f"{first.name} of the queries that the choice at the cut moves most: expected value, and what it allows."
         )
-        title, row = f"{first.name} of the queries that are moved most", row_height(len(dots))
-        yield Figure("cut-ranges", title, about, lambda width: dot_plot(dots, width=width, row=row), key=KEY)
+        title = f"{first.name} of the queries that are moved most"
+        yield Figure("cut-ranges", title, about, partial(plot_dots, dots), key=KEY)
 
 
 def _size_plot(result: CutAudit) -> Iterator[Figure]:
