@@ -46,7 +46,7 @@ def retrieve(trueval: Callable[..., Outcome], out: Path, *more: object) -> Outco
     return trueval("retrieve", SAMPLE, "--index", "bm25", "--depth", "5", *places, *more, columns=120)
 
 
-@pytest.mark.parametrize("place", ["trueval.report.page.page", "trueval.retrieval.views.stages.build"])
+@pytest.mark.parametrize("place", ["trueval.report.page.page", "trueval.report.view_page.part_of"])
 def test_a_page_that_cannot_be_made_is_a_fault_of_ours(trueval, tmp_path: Path, monkeypatch, place: str) -> None:
     plain, out = retrieve(trueval, tmp_path / "plain"), tmp_path / "out"
     monkeypatch.setattr(place, broken)

@@ -14,6 +14,7 @@ from tests.retrieval import models
 import trueval as tv
 from trueval import Judgments
 from trueval.collection import Collection
+from trueval.comparison.compare import compare
 from trueval.errors import InputError, MissingExtraError, TruevalWarning
 from trueval.numerics import storage_dtype
 from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion
@@ -117,7 +118,7 @@ def test_every_stage_gives_what_its_module_gives(collection: Collection, log: li
     assert found.run.name == "mine"
     assert found.run.documents.height == 60
     assert log == [("embed", 50), ("embed", 6), ("pairs", 60)]
-    assert stages["rerank"].to_dict()["documents"] == 60
+    assert stages["rerank"].to_record().documents == 60
 
 
 @pytest.mark.filterwarnings("ignore:.* new to counts in bfloat16")
@@ -260,6 +261,17 @@ def test_candidates_of_each_stage_are_held_against_judgments(collection: Collect
             assert told["measures"]["R"]["expected"] == pytest.approx(len(relevant & listed) / len(relevant))
             value = told["measures"]["nDCG@10"]
             assert value["lowest"] <= value["expected"] <= value["highest"]
+        means = {told["name"]: told["measures"]["nDCG@10"]["expected"] for told in side["stages"]}
+        best = max(("dense", "sparse"), key=lambda name: means[name])
+        gains = side["judged"]["gains"]
+        assert [(gain["stage"], gain["over"]) for gain in gains] == [(each.name, best) for each in stages[2:]]
+        for gain in gains:
+            assert gain["difference"] == pytest.approx(means[gain["stage"]] - means[best], abs=1e-12)
+        runs = {each.name: each.run for each in stages if each.name == best or each.given is not None}
+        compared = compare(runs, Judgments.from_dict(judged), "nDCG@10", baseline=best, rel=2).differences
+        for gain, known in zip(gains, compared, strict=True):
+            assert gain["verdict"] == known.verdict
+            assert (gain["p"], gain["low"], gain["high"]) == (known.tests.adjusted, *known.simultaneous_interval)
     assert "measures" not in found.to_dict()["stages"][0]
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from trueval.evaluation.content_hashes import run_hash
 from trueval.judgments import Judgments
 from trueval.report.provenance import strip_folders
+from trueval.report.result import ReprByKind
 from trueval.retrieval.fusion.ranked_lists import TieCount
 from trueval.retrieval.pipeline.config import Settings
+from trueval.retrieval.pipeline.retrieve_result import (
+    JudgedStages,
+    PipelineRun,
+    Retrieval,
+    RunRecord,
+    SearchedCollection,
+    StageRecord,
+)
 from trueval.retrieval.pipeline.stage_quality import StageQuality, quality_of
 from trueval.run import Run
-from trueval.version import __version__
-
-# 1: first version.
-FORMAT_VERSION: Final = 1
-KIND: Final = "retrieve"
 
 
 class Stage(NamedTuple):
@@ -46,24 +50,32 @@ class Stage(NamedTuple):
     notes: tuple[str, ...] = ()
     searched: Mapping[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The stage as a dict for a manifest."""
-        return {
-            "name": self.name,
-            "seconds": self.seconds,
-            "made_seconds": self.made_seconds,
-            "cached": self.cached,
-            "queries": len(self.run.query_ids),
-            "given": self.given,
-            "documents": self.ties.documents,
-            "tied_fraction": self.ties.fraction,
-            "notes": list(self.notes),
-            "index": None if self.searched is None else dict(self.searched),
-        }
+    def to_record(self, quality: StageQuality | None = None, place: int = 0) -> StageRecord:
+        """What a manifest says of the stage.
+
+        Args:
+            quality: measures of the candidates of each stage; None without judgments.
+            place: its index.
+        """
+        return StageRecord(
+            name=self.name,
+            seconds=self.seconds,
+            made_seconds=self.made_seconds,
+            cached=self.cached,
+            queries=len(self.run.query_ids),
+            given=self.given,
+            documents=self.ties.documents,
+            tied_fraction=self.ties.fraction,
+            notes=self.notes,
+            index=None if self.searched is None else dict(self.searched),
+            relevant=None if quality is None else quality.found[place],
+            relevant_given=None if quality is None else quality.given[place],
+            measures=None if quality is None else quality.values[place],
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class PipelineResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class PipelineResult(ReprByKind):
     """The result of a pipeline.
 
     Attributes:
@@ -94,7 +106,8 @@ class PipelineResult:
             PolicyError: there is no such grade.
         """
         low = None if self.low is None else self.low.judged(judgments, rel)
-        quality = quality_of([stage.run for stage in self.stages], judgments, rel, before=self._before)
+        runs = {stage.name: stage.run for stage in self.stages}
+        quality = quality_of(runs, judgments, rel, before=self._before)
         return replace(self, low=low, quality=quality)
 
     @property
@@ -109,36 +122,26 @@ class PipelineResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest: what was searched, settings, and the results of every stage; the JSON of `trueval retrieve`."""
-        low = {} if self.low is None else {"low": self.low.what_it_gave()}
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "name": self.run.name,
-            "collection": dict(self.about),
-            "settings": {name: _strip_setting_folders(values) for name, values in self.settings.items()},
-            **self.what_it_gave(),
-            **low,
-        }
+        return self.result().to_dict()
 
-    def what_it_gave(self) -> dict[str, Any]:
-        """Stages and run as a dict for a manifest."""
-        stages = [stage.to_dict() for stage in self.stages]
-        judged: dict[str, Any] = {}
-        if self.quality is not None:
-            stages = [{**stage, **self.quality.of_stage(place)} for place, stage in enumerate(stages)]
-            judged = {
-                "judged": {
-                    "rel": self.quality.rel,
-                    "relevant": self.quality.relevant,
-                    "notes": list(self.quality.notes),
-                }
-            }
-        return {
-            "stages": stages,
-            **judged,
-            "run": {"queries": len(self.run.query_ids), "content": run_hash(self.run)},
-        }
+    def result(self) -> Retrieval:
+        """What `trueval retrieve` writes and shows."""
+        gave = self._gave()
+        return Retrieval(
+            name=self.run.name,
+            collection=SearchedCollection(**self.about),
+            settings={name: _strip_setting_folders(values) for name, values in self.settings.items()},
+            stages=gave.stages,
+            judged=gave.judged,
+            run=gave.run,
+            low=None if self.low is None else self.low._gave(),
+        )
+
+    def _gave(self) -> PipelineRun:
+        quality = self.quality
+        judged = None if quality is None else JudgedStages(quality.rel, quality.relevant, quality.notes, quality.gains)
+        stages = tuple(stage.to_record(quality, place) for place, stage in enumerate(self.stages))
+        return PipelineRun(stages=stages, judged=judged, run=RunRecord(len(self.run.query_ids), run_hash(self.run)))
 
 
 def _strip_setting_folders(values: Mapping[str, Any]) -> dict[str, Any]:

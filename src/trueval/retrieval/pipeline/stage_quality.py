@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import polars as pl
 
+from trueval.comparison.compare import compare
 from trueval.errors import TruevalWarning
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.evaluation_result import MeasureMeans
+from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
+from trueval.retrieval.pipeline.retrieve_result import StageGain
 from trueval.run import Run
 
 # Measures of the coverage of the candidates, and of their order.
@@ -26,53 +31,76 @@ class StageQuality(NamedTuple):
         relevant: total number of documents of this grade.
         found: [stage] number of such documents among its candidates.
         given: [stage] number of such documents among its input; for a search, the total.
-        values: [stage] measure → expected, lowest and highest over the orders of ties, and more.
+        values: [stage] measure → its mean over queries, and what ties do to it.
         notes: one-line warnings on the measures of the last stage.
+        gains: what each stage that takes the candidates of others gained over the best search.
     """
 
     rel: float
     relevant: int
     found: tuple[int, ...]
     given: tuple[int, ...]
-    values: tuple[Mapping[str, Any], ...]
+    values: tuple[Mapping[str, MeasureMeans], ...]
     notes: tuple[str, ...]
-
-    def of_stage(self, place: int) -> dict[str, Any]:
-        """A stage's measures as a dict for a manifest."""
-        return {
-            "relevant": self.found[place],
-            "relevant_given": self.given[place],
-            "measures": dict(self.values[place]),
-        }
+    gains: tuple[StageGain, ...]
 
 
 def quality_of(
-    runs: Sequence[Run], judgments: Judgments, rel: float | None = None, *, before: Sequence[Sequence[int]] = ()
+    runs: Mapping[str, Run], judgments: Judgments, rel: float | None = None, *, before: Sequence[Sequence[int]] = ()
 ) -> StageQuality:
     """Measure the candidates of several stages.
 
     Args:
-        runs: [stage] candidates.
+        runs: name of a stage → its candidates.
         judgments: judgments of the queries.
         rel: grade from which a document is relevant; if None 1, or 4 for a golden set.
         before: [stage] the stages whose candidates went in, none for a search; all are searches if empty.
 
     >>> judgments = Judgments.from_dict({"q": {"a": 1, "b": 1}})
-    >>> found = quality_of([Run.from_dict({"q": {"a": 1.0, "c": 1.0}})], judgments)
-    >>> found.relevant, found.found, found.values[0]["R"]["expected"]
+    >>> found = quality_of({"sparse": Run.from_dict({"q": {"a": 1.0, "c": 1.0}})}, judgments)
+    >>> found.relevant, found.found, found.values[0]["R"].expected
     (2, (1,), 0.5)
     """
     pairs = ["query_id", "doc_id"]
     rel = fill_defaults(judgments, MEASURES, None, {"rel": rel}).policy.rel
     relevant = judgments.frame.filter(pl.col("grade") >= rel).select(pairs).unique()
-    held = [relevant.join(run.frame.select(pairs), on=pairs, how="semi") for run in runs]
+    held = [relevant.join(run.frame.select(pairs), on=pairs, how="semi") for run in runs.values()]
     given = tuple(
         pl.concat([held[one] for one in of]).unique().height if of else relevant.height
         for of in before or [()] * len(runs)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # those of the last stage are in the notes
-        scores = [evaluate(run, judgments, MEASURES, rel=rel) for run in runs]
-    results: list[dict[str, Any]] = [dict(each.to_dict()) for each in scores]
-    found, values = tuple(each.height for each in held), tuple(each["measures"] for each in results)
-    return StageQuality(rel, relevant.height, found, given, values, scores[-1].notes)
+        scores = [evaluate(replace(run, name=name), judgments, MEASURES, rel=rel) for name, run in runs.items()]
+        searches = [each for each, of in zip(scores, before, strict=False) if not of]
+        gains = _gains(runs, searches, judgments, rel)
+    found, values = tuple(each.height for each in held), tuple(each.to_means().measures for each in scores)
+    return StageQuality(rel, relevant.height, found, given, values, scores[-1].notes, gains)
+
+
+def _gains(
+    runs: Mapping[str, Run], searches: Sequence[Scores], judgments: Judgments, rel: float
+) -> tuple[StageGain, ...]:
+    """What stages gained over the best of several searches by the last measure, all of them decided together."""
+    measure, names = MEASURES[-1], {each.name for each in searches}
+    others = {name: run for name, run in runs.items() if name not in names}
+    if not searches or not others:
+        return ()
+    best = max(searches, key=lambda each: each.mean(measure).expected).name
+    named = {best: runs[best], **others}
+    found = compare(named, judgments, measure, baseline=best, rel=rel).differences
+    return tuple(
+        StageGain(
+            each.first,
+            each.second,
+            measure,
+            each.expected,
+            each.lowest,
+            each.highest,
+            *each.simultaneous_interval,
+            each.tests.adjusted,
+            each.separated,
+            each.verdict,
+        )
+        for each in found
+    )

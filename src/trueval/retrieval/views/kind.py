@@ -2,16 +2,15 @@
 
 from typing import Final
 
-from trueval.report.kinds import Kind, forms_of, kind_of_view, late
-from trueval.retrieval.pipeline.pipeline_result import FORMAT_VERSION, KIND
+from trueval.report.kinds import kind_of_view
 
-RETRIEVE: Final = Kind(
-    KIND,
-    format=FORMAT_VERSION,
+RETRIEVE: Final = kind_of_view(
+    "retrieve",
+    "trueval.retrieval.pipeline.retrieve_result:Retrieval",
+    "trueval.retrieval.views.stages:view",
+    format=1,
     order=12,  # what a run is worth comes before how it was made
-    text=forms_of("trueval.retrieval.views.stages"),
-    files={"retrieval.json": "json"},
-    page=late("trueval.retrieval.views.stages:build"),
+    stem="retrieval",
 )
 
 CUTS: Final = kind_of_view(

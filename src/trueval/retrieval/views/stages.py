@@ -1,105 +1,209 @@
-"""The stages of a pipeline: how many candidates each gives, how many of them tie, how long it took."""
+"""The view of retrieval: which list is best, what each stage keeps and gains, how many of its candidates tie."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
-from trueval.report import formats
-from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, count_phrase, format_value, percent, unit
-from trueval.report.page_content import Block, Number, PageColumn, Part, Table, Words, row_of
-from trueval.report.result_directory import Directory, ResultFile
-from trueval.report.terminal import grid
+from trueval.evaluation.evaluation_result import MeasureMeans
+from trueval.report.figures import Chart, tone
+from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
+from trueval.report.page_content import Figure
+from trueval.report.plots import DOT_KEY, TieInterval, plot_dots
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, YES_NO, Unit, interval_of, number, unscaled
+from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View
 from trueval.retrieval.pipeline.config import formats_used
-from trueval.retrieval.views.flow import MEASURE, figures
+from trueval.retrieval.pipeline.retrieve_result import PipelineRun, Retrieval, StageGain, StageRecord
 
-Entry = Mapping[str, Any]
+HEIGHT: Final = 170  # CSS pixels of a plot
+MEASURE: Final = "nDCG@10"
+# What becomes of a document, from the bottom of a bar, and its color.
+KEPT: Final = ("kept, alone", "kept, tied", "lost")
+FOUND: Final = ("kept", "lost")
+TONES: Final = {"kept, alone": "expected", "kept, tied": "range", "kept": "good", "lost": "line"}
+# A stage → how a sentence names what it does.
+DEEDS: Final = {"fuse": "fusion", "rerank": "reranking", "deduplicate": "deduplication", "boost": "boosting"}
+DIFFERS: Final = 1e-12  # sums of the same values in another order differ by less
 
-HEAD: Final = ("stage", "queries", "candidates", "lost", "tied")
-JUDGED: Final = ("relevant", MEASURE, "lowest", "highest")
-END: Final = ("seconds", "cold", "")
+Words = tuple[str | Quantity, ...]
+SIZE: Final = Unit(  # of a difference whose direction is in words
+    lambda value, scale: format_value(None if value is None else abs(value), scale),
+    "r",
+    lambda value: format_value(None if value is None else abs(value)),
+)
+P: Final = number(".2g")
+SECONDS: Final = number(".3g")
+KEPT_IN_CACHE: Final = "kept"
 COLUMNS: Final = ("name", "queries", "given", "documents", "tied_fraction", "seconds", "made_seconds", "cached")
-JUDGED_COLUMNS: Final = ("relevant_given", "relevant", "R", MEASURE, "lowest", "highest")
 
 
-def head(result: Entry) -> tuple[str, ...]:
-    """The headings of a table of stages: with judgments there are more."""
-    return (*HEAD, *(JUDGED if "judged" in result else ()), *END)
+class _Side(NamedTuple):
+    """The stages in float32, or in the dtype of the models."""
+
+    scoring: str
+    run: Retrieval | PipelineRun
 
 
-def stage_cells(stage: Entry, scale: ValueUnit) -> list[str]:
-    """The cells of a stage, as people read them.
+class _Row(NamedTuple):
+    """A stage of a side."""
+
+    scoring: str
+    stage: StageRecord
+
+
+class _Ends(NamedTuple):
+    """The ends of a range."""
+
+    low: float | None
+    high: float | None
+
+
+class _Setting(NamedTuple):
+    """A table of the pipeline."""
+
+    table: str
+    values: str
+
+
+def view(result: Retrieval) -> View:
+    """What `trueval retrieve` shows.
 
     Args:
-        stage: of the JSON of `trueval retrieve`.
-        scale: scale of the share that ties, and of measures.
+        result: of the command.
     """
-    return [
-        stage["name"],
-        f"{stage['queries']:,}",
-        f"{stage['documents']:,}",
-        "" if stage["given"] is None else f"{stage['given'] - stage['documents']:,}",
-        format_value(stage["tied_fraction"], scale),
-        *(_quality_cells(stage, scale) if "measures" in stage else ()),
-        seconds(stage["seconds"]),
-        seconds(stage["made_seconds"]),
-        "kept" if stage["cached"] else "",
+    figures = list(_figures(result))
+    gains = result.judged.gains if result.judged else ()
+    settings: list[Column[_Setting]] = [
+        Column("table", lambda row: row.table),
+        Column("settings", lambda row: row.values),
     ]
+    return View(
+        title="Retrieval",
+        answer=_answer(result),
+        lead=figures[0],
+        sections=[
+            *([Section("Against the best single list", [_gains(gains)], id="stages-gains")] if gains else []),
+            Section("The stages", [_stages(side) for side in _sides(result)], figures=figures[1:], id="pipeline"),
+            Section(
+                "Settings of the pipeline",
+                [Sheet("The settings of each stage", list(_settings(result)), settings, only="page")],
+                closing=True,
+            ),
+        ],
+        csv=_csv(result),
+        findings=list(findings(result)),
+        legend=list(_legend(result)),
+    )
 
 
-def _quality_cells(stage: Entry, scale: ValueUnit) -> list[str]:
-    value = stage["measures"][MEASURE]
-    return [f"{stage['relevant']:,}", *(format_value(value[part], scale) for part in ("expected", "lowest", "highest"))]
+def _answer(result: Retrieval) -> Answer:
+    """Which list is best, and what the pipeline won or lost against the best single one."""
+    question, last = "Which list is best?", result.stages[-1]
+    mean = _mean(last)
+    if result.judged is None or mean is None:
+        found = Quantity(last, "documents", COUNT)
+        queries = f" candidates for {count_phrase(last.queries, 'query', 'queries')} of {result.collection.name}"
+        return Answer(
+            (f"{result.name} found ", found, f"{queries}; without judgments nobody knows which list is best."),
+            question,
+            next="trueval retrieve COLLECTION --pipeline FILE --qrels QRELS --out DIR",
+        )
+    gains = result.judged.gains
+    if not gains:
+        sure = _describe_ties(mean)
+        sentence: Sentence = (f"There is one list, {last.name}: {MEASURE} is ", Quantity(mean, "expected"), ".")
+        return Answer(sentence, question, sure, next="trueval evaluate QRELS RUN")
+    best, end = max(gains, key=lambda gain: gain.difference), gains[-1]
+    chosen = best if best.difference > 0 else end
+    return Answer(_describe_best(chosen, end), question, _describe_certainty(chosen), **_next(chosen))
 
 
-def seconds(value: float) -> str:
-    """Seconds in three digits.
+def _describe_best(chosen: StageGain, end: StageGain) -> Words:
+    deed, over = _deed(chosen.stage), chosen.over
+    p: Words = () if chosen.p != chosen.p else (", p ", Quantity(chosen, "p", P))
+    if abs(chosen.difference) <= DIFFERS:
+        return (f"{deed.capitalize()} changes nothing: {MEASURE} is that of {over}, the best single list.",)
+    if not chosen.separated:
+        difference = Quantity(chosen, "difference", DIFFERENCE)
+        words: Words = (f"{deed.capitalize()} neither won nor lost for sure against {over}, the best single list: ",)
+        return (*words, difference, f" of {MEASURE}, {chosen.verdict}", *p, ".")
+    size = Quantity(chosen, "difference", SIZE)
+    if chosen.difference < 0:
+        return (f"{over} is best: {deed} lost ", size, f" of {MEASURE} to it, {chosen.verdict}", *p, ".")
+    words = (f"{deed.capitalize()} is best: it gained ", size, f" of {MEASURE} over {over}, the best single list, ")
+    words = (*words, chosen.verdict, *p)
+    if chosen is end:
+        return (*words, ".")
+    after = "gained only" if end.difference > 0 else "lost"
+    return (*words, f"; {_deed(end.stage)}, at the end, {after} ", Quantity(end, "difference", SIZE), ".")
 
-    >>> seconds(0.0123), seconds(75.25)
-    ('0.0123', '75.2')
-    """
-    return f"{value:.3g}"
+
+def _describe_certainty(gain: StageGain) -> Words:
+    interval = ("Over queries the difference lies in [", Quantity(gain, "low", DIFFERENCE), ", ")
+    ties = ("Equal scores can make it ", Quantity(gain, "lowest", DIFFERENCE), " to ")
+    known: Words = () if gain.low != gain.low else (*interval, Quantity(gain, "high", DIFFERENCE), "]. ")
+    if abs(gain.highest - gain.lowest) <= DIFFERS:
+        return (*known, "No tie affects it.")
+    return (*known, *ties, Quantity(gain, "highest", DIFFERENCE), ".")
 
 
-def sentences(result: Entry) -> Iterator[str]:
-    """What a reader should know of the run: the ties that the pipeline made, and the remarks of its stages.
+def _next(gain: StageGain) -> dict[str, str]:
+    """What would change the answer, and the command for it."""
+    if not gain.separated and abs(gain.difference) > DIFFERS:
+        return {"change": "More judged queries may decide it.", "next": "trueval power QRELS RUN RUN"}
+    if gain.difference > -DIFFERS:
+        return {"next": "trueval evaluate QRELS RUN"}
+    weights = ", or weigh the lists ([fuse] weights)" if gain.stage == "fuse" else ""
+    change = f"Use {gain.over} alone{weights}."
+    return {"change": change, "next": "trueval retrieve COLLECTION --pipeline FILE --out DIR"}
+
+
+def _deed(stage: str) -> str:
+    return DEEDS.get(stage, stage)
+
+
+def _mean(stage: StageRecord) -> MeasureMeans | None:
+    return None if stage.measures is None else stage.measures[MEASURE]
+
+
+def _describe_ties(mean: MeasureMeans) -> Words:
+    if not mean.range > DIFFERS:
+        return ("No tie affects it.",)
+    return ("Equal scores can make it ", Quantity(mean, "lowest"), " to ", Quantity(mean, "highest"), ".")
+
+
+def findings(result: Retrieval) -> Iterator[Sentence]:
+    """What else a reader should know: what other stages gained, ties, precision, and the remarks of the stages.
 
     Args:
-        result: the JSON of `trueval retrieve`.
+        result: of the command.
     """
-    yield from formats_used(result["settings"])
-    last = result["stages"][-1]
-    if last["tied_fraction"]:
+    for gain in result.judged.gains[:-1] if result.judged else ():
+        words = (f"After {_deed(gain.stage)} {MEASURE} differs from that of {gain.over} by ",)
+        yield (*words, Quantity(gain, "difference", DIFFERENCE), f": {gain.verdict}.")
+    yield from formats_used(result.settings)
+    last = result.stages[-1]
+    if last.tied_fraction:
         yield (
-            f"{percent(last['tied_fraction'])} of the candidates tie in the end; trueval evaluate says what their "
-            "order can change."
+            f"{percent(last.tied_fraction)} of the candidates tie in the end; trueval evaluate says what their order "
+            "can change."
         )
-    yield from describe_precision_effect(result)
-    kept = sum(stage["cached"] for stage in result["stages"])
+    if result.low is not None:
+        yield from _describe_precision(result, result.low)
+    kept = sum(stage.cached for stage in result.stages)
     if kept:
-        yield (
-            f"kept: {count_phrase(kept, 'stage was', 'stages were')} taken from the cache; seconds are those of "
-            "reading."
-        )
-    for stage in result["stages"]:
-        yield from (f"{stage['name']}: {note}" for note in stage["notes"])
-    yield from result.get("judged", {}).get("notes", ())
+        were = count_phrase(kept, "stage was", "stages were")
+        yield f"kept: {were} taken from the cache; seconds are those of reading."
+    for stage in result.stages:
+        yield from (f"{stage.name}: {note}" for note in stage.notes)
+    yield from result.judged.notes if result.judged else ()
 
 
-def describe_precision_effect(result: Entry) -> Iterator[str]:
-    """What low precision does to the pipeline, where it was run in both.
-
-    Args:
-        result: the JSON of `trueval retrieve`.
-    """
-    if "low" not in result:
-        return
-    high, low = result["stages"], result["low"]["stages"]
-    ties = [[stage["tied_fraction"] for stage in side] for side in (low, high)]
+def _describe_precision(high: Retrieval, low: PipelineRun) -> Iterator[Sentence]:
+    """What low precision does to the pipeline, where it was run in both."""
+    ties = [[stage.tied_fraction for stage in side.stages] for side in (low, high)]
     apart = [a - b for a, b in zip(*ties, strict=True)]
     most = max(range(len(apart)), key=lambda place: abs(apart[place]))
     if not apart[most]:
@@ -107,175 +211,192 @@ def describe_precision_effect(result: Entry) -> Iterator[str]:
     else:
         yield (
             f"Scored in the dtype of the models {percent(ties[0][-1])} of the candidates tie in the end, in float32 "
-            f"{percent(ties[1][-1])}. The two differ most at {high[most]['name']}: {percent(ties[0][most])} and "
+            f"{percent(ties[1][-1])}. The two differ most at {high.stages[most].name}: {percent(ties[0][most])} and "
             f"{percent(ties[1][most])}, {100 * apart[most]:+.1f} points."
         )
-    if "judged" in result:
-        told = (
-            "{expected:.4f} [{lowest:.4f}, {highest:.4f}]".format(**each[-1]["measures"][MEASURE])
-            for each in (low, high)
-        )
-        yield f"{MEASURE} is {next(told)} in the dtype of the models and {next(told)} in float32."
+    means = [_mean(side.stages[-1]) for side in (low, high)]
+    if means[0] is not None and means[1] is not None:
+        values = [
+            (Quantity(each, "expected"), " [", Quantity(each, "lowest"), ", ", Quantity(each, "highest"), "]")
+            for each in means
+        ]
+        yield (f"{MEASURE} is ", *values[0], " in the dtype of the models and ", *values[1], " in float32.")
 
 
-def flat(result: Entry) -> Iterator[dict[str, Any]]:
-    """The stages with their measures as columns.
-
-    Args:
-        result: the JSON of `trueval retrieve`.
-    """
-    for stage in result["stages"]:
-        value = stage["measures"][MEASURE] if "measures" in stage else {}
-        whole = {"R": stage["measures"]["R"]["expected"]} if value else {}
-        yield {
-            **stage,
-            **whole,
-            MEASURE: value.get("expected"),
-            **{end: value.get(end) for end in ("lowest", "highest")},
-        }
+def _sides(result: Retrieval) -> list[_Side]:
+    if result.low is None:
+        return [_Side("", result)]
+    return [_Side("float32", result), _Side("the models' dtype", result.low)]
 
 
-def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """The stages in a terminal.
-
-    Args:
-        result: the JSON of `trueval retrieve`.
-        scale: scale of the shares that tie.
-    """
-    return Group(*_grids(result, scale), *map(Text, [*sentences(result), *unit(scale)]))
-
-
-def _grids(result: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
-    for side in (result, *([result["low"]] if "low" in result else ())):
-        shown = grid(head(side), "L" + "r" * (len(head(side)) - 2) + "l")
-        for stage in side["stages"]:
-            shown.add_row(*stage_cells(stage, scale))
-        if side is not result:
-            yield Text("The same, scored in the dtype of the models:")
-        yield shown
-
-
-def to_csv(result: Entry) -> str:
-    """One line for each stage, in full precision.
-
-    Args:
-        result: the JSON of `trueval retrieve`.
-    """
-    columns = (*COLUMNS, *(JUDGED_COLUMNS if "judged" in result else ()))
-    if "low" not in result:
-        return formats.to_csv(columns, list(flat(result)))
-    rows = [{"scoring": name, **row} for name, side in sides(result) for row in flat(side)]
-    return formats.to_csv(("scoring", *columns), rows)
-
-
-def sides(result: Entry) -> Iterator[tuple[str, Entry]]:
-    """The run in float32 and that in the dtype of the models, by name; one without a name where there is one.
-
-    Args:
-        result: the JSON of `trueval retrieve`.
-    """
-    if "low" not in result:
-        yield "", result
-    else:
-        yield from (("float32", result), ("the models' dtype", result["low"]))
-
-
-def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The stages as a table of pipes.
-
-    Args:
-        result: the JSON of `trueval retrieve`.
-        scale: scale of the shares that tie.
-    """
-    notes = "".join(f"\n{markdown(line)}\n" for line in [*sentences(result), *unit(scale)])
-    tables = [
-        pipes(head(side), [stage_cells(stage, scale) for stage in side["stages"]], words=1) for _, side in sides(result)
-    ]
-    return "\n".join(tables) + notes
-
-
-def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The stages as a tabular; it needs the package booktabs.
-
-    Args:
-        result: the JSON of `trueval retrieve`.
-        scale: scale of the shares that tie.
-    """
-    rows = [[*map(latex, stage_cells(stage, scale))] for _, side in sides(result) for stage in side["stages"]]
-    heading = [*map(latex, head(result))]
-    form = "l" + "r" * (len(heading) - 2) + "l"
-    return tabular(heading, rows, form, notes=[*sentences(result), *unit(scale)])
-
-
-def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for a pipeline.
-
-    Args:
-        file: the result.
-        directory: unused.
-    """
-    data = file.data
-    stages: Sequence[Entry] = data["stages"]
-    last, at = stages[-1], len(stages) - 1
-    verdict: Words = (
-        f"{data['name']} found ",
-        Number(f"{last['documents']:,}", last["documents"], file.source("stages", at, "documents")),
-        f" candidates for {count_phrase(last['queries'], 'query', 'queries')} of {data['collection']['name']}; ",
-        Number(percent(last["tied_fraction"]), last["tied_fraction"], file.source("stages", at, "tied_fraction")),
-        " of them tie.",
-    )
-    tables = tuple(_stage_table(name, side, file.name) for name, side in sides(data))
-    told = tuple(describe_precision_effect(data))
-    words = tuple((line,) for line in sentences(data) if line not in told)
-    block = Block(
-        "pipeline", "The pipeline", words=words, figures=tuple(figures(data)), tables=tables, facts=tuple(_facts(data))
-    )
-    return Part(verdict=verdict, summary=tuple((line,) for line in told), blocks=(block,))
-
-
-def _stage_table(name: str, side: Entry, file: str) -> Table:
-    columns = _columns(judged="judged" in side)
-    prefix = "/low" if name and name != "float32" else ""
-    rows = tuple(row_of(f"{prefix}/stages/{place}", columns, stage) for place, stage in enumerate(side["stages"]))
-    caption = "What each stage gives to the next one" + (f", scored in {name}." if name else ".")
-    return Table(f"stages{prefix.replace('/', '-')}", (caption,), file, columns, rows)
-
-
-def _columns(*, judged: bool) -> tuple[PageColumn, ...]:
-    values = (
-        PageColumn("relevant", "/relevant", numeric=True, show=_count),
-        PageColumn("relevant lost", "/relevant_given - /relevant", numeric=True, show=_count),
-        PageColumn("R", "/measures/R/expected", numeric=True, show=format_value),
-        PageColumn(MEASURE, f"/measures/{MEASURE}/expected", numeric=True, show=format_value, strong=lambda _: True),
-        *(
-            PageColumn(end, f"/measures/{MEASURE}/{end}", numeric=True, show=format_value)
-            for end in ("lowest", "highest")
+def _gains(gains: Sequence[StageGain]) -> Sheet[StageGain]:
+    columns: list[Column[StageGain]] = [
+        Column("stage", lambda row: row.stage, NAME),
+        Column("over", lambda row: row.over, NAME),
+        Column(MEASURE, lambda row: row.difference, DIFFERENCE, strong=True),
+        Column("interval", lambda row: _Ends(row.low, row.high), interval_of(DIFFERENCE), leaves=1),
+        Column(
+            "ties", lambda row: _Ends(row.lowest, row.highest), interval_of(DIFFERENCE), 2, ends=("lowest", "highest")
         ),
-    )
-    return (
-        PageColumn("stage", "/name"),
-        PageColumn("queries", "/queries", numeric=True, show=_count),
-        PageColumn("candidates", "/documents", numeric=True, show=_count),
-        PageColumn("lost", "/given - /documents", numeric=True, show=_count),
-        PageColumn("tied", "/tied_fraction", numeric=True, show=format_value),
-        *(values if judged else ()),
-        PageColumn("seconds", "/seconds", numeric=True, show=seconds),
-        PageColumn("cold", "/made_seconds", numeric=True, show=seconds),
-        PageColumn("from the cache", "/cached", show=lambda value: "yes" if value else "no"),
-    )
+        Column("p", lambda row: row.p, P),
+        Column("verdict", lambda row: row.verdict, unscaled(str, "t")),
+    ]
+    return Sheet("What each stage gained over the best single list", gains, columns, id="gains")
 
 
-def _count(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"
+def _measured(part: str, measure: str = MEASURE) -> Callable[[StageRecord], object]:
+    return lambda row: None if row.measures is None else getattr(row.measures[measure], part)
 
 
-def _facts(data: Entry) -> Iterator[tuple[str, Words]]:
-    for name, values in data["settings"].items():
-        told = ", ".join(f"{key} {_format_setting(value)}" for key, value in values.items() if value is not None)
-        yield f"[{name}]", (told or NOT_AVAILABLE,)
+def _count_lost_relevant(stage: StageRecord) -> int:
+    """Relevant documents that a stage did not keep of those it was given; of a search, that it did not find."""
+    return (stage.relevant_given or 0) - (stage.relevant or 0)
 
 
-def _format_setting(value: Any) -> str:
+def _stages(side: _Side) -> Sheet[StageRecord]:
+    measured: list[Column[StageRecord]] = [
+        Column("relevant", lambda row: row.relevant, COUNT),
+        Column("relevant lost", _count_lost_relevant, COUNT, only="page"),
+        Column("R", _measured("expected", "R"), FRACTION, only="page"),
+        Column(MEASURE, _measured("expected"), FRACTION, strong=True),
+        Column("lowest", _measured("lowest"), FRACTION),
+        Column("highest", _measured("highest"), FRACTION),
+    ]
+    columns: list[Column[StageRecord]] = [
+        Column("stage", lambda row: row.name, NAME),
+        Column("queries", lambda row: row.queries, COUNT),
+        Column("candidates", lambda row: row.documents, COUNT),
+        Column("lost", lambda row: "" if row.given is None else row.given - row.documents, COUNT),
+        Column("tied", lambda row: row.tied_fraction, FRACTION),
+        *(measured if side.run.judged else []),
+        Column("seconds", lambda row: row.seconds, SECONDS),
+        Column("cold", lambda row: row.made_seconds, SECONDS),
+        Column("", lambda row: KEPT_IN_CACHE if row.cached else "", only="text"),
+        Column("from the cache", lambda row: row.cached, YES_NO, only="page"),
+    ]
+    of = f", scored in {side.scoring}" if side.scoring else ""
+    name = "stages-low" if isinstance(side.run, PipelineRun) else "stages"
+    return Sheet(f"What each stage gives to the next one{of}", side.run.stages, columns, id=name)
+
+
+def _csv(result: Retrieval) -> Sheet[_Row]:
+    def of(path: str) -> Callable[[_Row], object]:
+        read = attrgetter(path)
+        return lambda row: read(row.stage)
+
+    def mean(part: str, measure: str = MEASURE) -> Callable[[_Row], object]:
+        read = _measured(part, measure)
+        return lambda row: read(row.stage)
+
+    columns: list[Column[_Row]] = [
+        *([Column[_Row]("scoring", lambda row: row.scoring)] if result.low else []),
+        *(Column(name, of(name)) for name in COLUMNS),
+    ]
+    if result.judged:
+        columns += [*(Column(name, of(name)) for name in ("relevant_given", "relevant"))]
+        columns += [Column("R", mean("expected", "R")), Column(MEASURE, mean("expected"))]
+        columns += [Column(end, mean(end)) for end in ("lowest", "highest")]
+    rows = [_Row(side.scoring, stage) for side in _sides(result) for stage in side.run.stages]
+    return Sheet("", rows, columns)
+
+
+def _settings(result: Retrieval) -> Iterator[_Setting]:
+    for table, values in result.settings.items():
+        said = ", ".join(f"{key} {_format_setting(value)}" for key, value in values.items() if value is not None)
+        yield _Setting(f"[{table}]", said or NOT_AVAILABLE)
+
+
+def _format_setting(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return " + ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _legend(result: Retrieval) -> Iterator[str]:
+    yield (
+        "candidates: that a stage gives to the next; lost: of its input; tied: share of candidates with the score of "
+        "another; seconds: now; cold: when the candidates were computed."
+    )
+    if result.judged:
+        yield (
+            f"relevant: of {result.judged.relevant:,} documents of grade {result.judged.rel:g} or higher; lowest, "
+            f"highest: {MEASURE} over all orders of equal scores."
+        )
+    if result.judged and result.judged.gains:
+        yield (
+            "over: the search with the best list of its own; interval: of the difference, over queries, at level 0.95 "
+            "for all stages together; p: of the randomization test, adjusted for all stages."
+        )
+
+
+def _figures(result: Retrieval) -> Iterator[Figure]:
+    """The worth of each stage, and what becomes of candidates and relevant documents."""
+    stages = result.stages
+    if result.judged:
+        dots = [
+            TieInterval(stage.name, mean.expected, mean.lowest, mean.highest, mean.tie_broken)
+            for stage in stages
+            if (mean := _mean(stage)) is not None
+        ]
+        about = f"{MEASURE}, expected value and tie range of the candidates of each stage, in the order of the stages."
+        title = f"{MEASURE} of each stage"
+        yield Figure("stages-values", title, about, partial(plot_dots, dots), key=DOT_KEY)
+    ties = ", ".join(f"{stage.name} {count_tied_candidates(stage):,} of {stage.documents:,}" for stage in stages)
+    yield Figure(
+        "stages-candidates",
+        "Candidates of each stage",
+        f"What each stage keeps of the candidates that go into it, and how many of these tie: {ties}.",
+        partial(column_plot, list(_candidates(stages)), KEPT),
+    )
+    if result.judged:
+        told = ", ".join(f"{stage.name} {stage.relevant:,}" for stage in stages)
+        yield Figure(
+            "stages-relevant",
+            "Relevant documents among them",
+            f"Of {result.judged.relevant:,} relevant documents each stage still has: {told}.",
+            partial(column_plot, list(_relevant(stages)), FOUND),
+        )
+
+
+def count_tied_candidates(stage: StageRecord) -> int:
+    """Candidates of a stage that tie."""
+    return round(stage.tied_fraction * stage.documents)
+
+
+def column_plot(rows: Sequence[Mapping[str, Any]], parts: Sequence[str], width: int) -> Chart:
+    """Stages in a row, each a column of what becomes of the documents.
+
+    Args:
+        rows: stage, part and count.
+        parts: from the bottom.
+        width: CSS pixels of the whole figure.
+    """
+    import altair as alt
+
+    stages = list(dict.fromkeys(row["stage"] for row in rows))
+    numbered = [{**row, "place": parts.index(row["part"])} for row in rows]
+    scale = alt.Scale(domain=list(parts), range=[tone(TONES[part]) for part in parts])
+    labels = alt.Axis(labelAngle=0, labelOverlap=False, labelFontSize=12 if len(stages) < 5 else 10)
+    plot = alt.Chart(alt.Data(values=numbered)).mark_bar(stroke=tone("quiet"), strokeWidth=0.5, size=34)
+    return plot.encode(
+        x=alt.X("stage:N", sort=stages, title=None, axis=labels),
+        y=alt.Y("count:Q", title=None, stack="zero", axis=alt.Axis(tickCount=4, format=",d")),
+        color=alt.Color("part:N", title=None, scale=scale, legend=alt.Legend(orient="bottom", columns=3)),
+        order=alt.Order("place:Q"),
+    ).properties(width=width - 60, height=HEIGHT)
+
+
+def _candidates(stages: Sequence[StageRecord]) -> Iterator[dict[str, Any]]:
+    for stage in stages:
+        ties, given = count_tied_candidates(stage), stage.given or stage.documents
+        yield from _parts(stage, KEPT, (stage.documents - ties, ties, given - stage.documents))
+
+
+def _relevant(stages: Sequence[StageRecord]) -> Iterator[dict[str, Any]]:
+    for stage in stages:
+        yield from _parts(stage, FOUND, (stage.relevant or 0, _count_lost_relevant(stage)))
+
+
+def _parts(stage: StageRecord, parts: Sequence[str], counts: Sequence[int]) -> Iterator[dict[str, Any]]:
+    for part, count in zip(parts, counts, strict=True):
+        yield {"stage": stage.name, "part": part, "count": count}

@@ -25,6 +25,7 @@ from trueval.evaluation.content_hashes import run_hash
 from trueval.models.hosted.account import Account
 from trueval.models.output_reuse import reuse_outputs
 from trueval.models.outputs import Step
+from trueval.report.json_fields import encode
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.fusion.union import replace_scores, together
@@ -282,7 +283,7 @@ class SystemBuilder:
             "rewrite": strip_folders(system.rewrite),
             "settings": {name: _strip_setting_folders(values) for name, values in work.settings.items()},
             "collection": work.about(),
-            "stages": [stage.to_dict() for stage in stages],
+            "stages": [encode(stage.to_record()) for stage in stages],
             "seconds": sum(stage.made_seconds for stage in stages),
             "run": {"queries": len(run.query_ids), "documents": run.documents.height, "content": run_hash(run)},
             "recall": self._recall(waiting, stages[0]),
