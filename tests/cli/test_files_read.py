@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import CLEAR, QRELS, TIED, Outcome
 
+from trueval.evaluation.details_result import RunEvidence
 from trueval.evaluation.views import details as views
 
 Command = Callable[..., Outcome]
@@ -38,7 +39,7 @@ def test_a_file_replaced_during_the_run_has_the_hash_of_what_was_measured(
 ) -> None:
     given = views.run_evidence
 
-    def replacing(*arguments: Any) -> dict[str, Any]:
+    def replacing(*arguments: Any) -> RunEvidence:
         (files / "tied.trec").write_text(CLEAR, encoding="utf-8")
         return given(*arguments)
 

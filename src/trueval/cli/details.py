@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trueval.cli.paths import with_roles
 
 if TYPE_CHECKING:
+    from trueval.evaluation.details_result import RunEvidence
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.report.generation import Content
@@ -43,7 +44,7 @@ class Details:
         self._collection, self.seen = collection, FileFingerprints()
         self._beside = {**(beside or {}), "collection": collection}
         self._scores: list[Scores] = []
-        self._runs: list[dict[str, Any]] = []
+        self._runs: list[RunEvidence] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Record what the page shows of a run."""

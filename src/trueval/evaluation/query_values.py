@@ -6,7 +6,6 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +29,6 @@ ROWS: Final = 1 << 17  # rows of a row group, and rows in memory at once
 LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
 
 
-@dataclass(frozen=True)
 class QueryRows:
     """The per-query rows of a run's JSON, generated while they are read.
 
@@ -38,7 +36,8 @@ class QueryRows:
         scores: scores of the run.
     """
 
-    scores: Scores
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield the rows query by query, each with every measure."""

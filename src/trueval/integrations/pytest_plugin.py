@@ -402,6 +402,7 @@ class _Measured(NamedTuple):
         """
         from trueval.comparison.compare import compare_scores
         from trueval.comparison.views.kind import COMPARE
+        from trueval.evaluation.details_result import RunEvidence
         from trueval.evaluation.scores import results
         from trueval.evaluation.views.details import DETAILS, run_evidence, to_details
         from trueval.evaluation.views.kind import EVALUATE
@@ -414,7 +415,7 @@ class _Measured(NamedTuple):
         found["runs"][0]["checks"] = [check.to_dict() for check in checks]
         files = {"results.json": EVALUATE.write(found, "json")}
         evidence = run_evidence(self.run, self.judgments, self.scores)
-        details = [evidence, *({"name": each.name, "tie_groups": [], "worst": []} for each in several[1:])]
+        details = [evidence, *(RunEvidence(each.name, (), ()) for each in several[1:])]
         files["details.json"] = DETAILS.write(to_details(details, several, []), "json")
         if len(several) > 1:
             compared = compare_scores(several, baseline=several[1].name)

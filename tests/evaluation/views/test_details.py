@@ -10,12 +10,15 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.errors import InputError
+from trueval.evaluation.details_result import EvaluationDetails
 from trueval.evaluation.scores import Scores
 from trueval.evaluation.views import details
 from trueval.evaluation.views.details import DETAILS, DOCUMENTS, add_texts, run_evidence, select_queries, to_details
 from trueval.evaluation.views.queries import query_block
 from trueval.files import read_table
 from trueval.files.source.fingerprints import record_files
+from trueval.report.formats import to_json
+from trueval.report.json_fields import encode
 from trueval.report.provenance import provenance
 from trueval.report.result_directory import ResultFile
 
@@ -26,7 +29,9 @@ RUN = Run.from_dict({"q1": {"x": 9.0, "a": 2.04, "b": 2.0, "y": 1.0, "z": 1.0}, 
 def evidence(
     run: Run = RUN, judgments: Judgments = JUDGMENTS, measures: str = "RR@10", **policy: Any
 ) -> dict[str, Any]:
-    return run_evidence(run, judgments, evaluate(run, judgments, measures, **policy))
+    """As details.json holds it."""
+    found: dict[str, Any] = encode(run_evidence(run, judgments, evaluate(run, judgments, measures, **policy)))
+    return found
 
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
@@ -99,21 +104,21 @@ def collection(tmp_path: Path) -> Path:
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 def test_texts_stand_beside_the_ids_that_have_them(collection: Path) -> None:
-    details = {"runs": [evidence(tie_precision=0.1)]}
-    add_texts(details, collection)
-    first, second = details["runs"][0]["worst"][0]["groups"][0]["documents"]
+    (run,) = add_texts([run_evidence(RUN, JUDGMENTS, evaluate(RUN, JUDGMENTS, "RR@10", tie_precision=0.1))], collection)
+    found: dict[str, Any] = encode(run)
+    first, second = found["worst"][0]["groups"][0]["documents"]
     assert first["title"] == "A title"
     assert first["text"] == "x" * 300 + " …"
     assert "text" not in second
-    assert "text" not in details["runs"][0]["worst"][0]
+    assert "text" not in found["worst"][0]
 
 
 def test_a_folder_without_a_corpus_and_a_broken_line_are_errors(collection: Path) -> None:
     with pytest.raises(InputError, match=r"corpus\.jsonl: no such file"):
-        add_texts({"runs": []}, collection / "nothing")
+        add_texts([], collection / "nothing")
     (collection / "corpus.jsonl").write_text('{"_id": "a"}\n{"text": "b"}\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"corpus\.jsonl:2: not a text with an id"):
-        add_texts({"runs": []}, collection)
+        add_texts([], collection)
 
 
 def test_provenance_holds_what_identifies_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,3 +160,14 @@ def test_the_page_says_that_it_shows_some_queries(monkeypatch: pytest.MonkeyPatc
     block = query_block(ResultFile("details.json", DETAILS.name, held))
     assert block is not None
     assert block.words[1] == ("Shown are the 1 of 2 queries that ties move most; queries.parquet holds all.",)
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_details_are_read_as_they_were_written() -> None:
+    scores = evaluate(RUN, JUDGMENTS, "RR@10", tie_precision=0.1)
+    held = to_details([run_evidence(RUN, JUDGMENTS, scores)], [scores], [("run", "run.trec")])
+    read = json.loads(to_json(held))
+    assert list(read)[:2] == ["kind", "format"]
+    found = EvaluationDetails.from_dict(read)
+    assert json.loads(to_json(found.to_dict())) == read
+    assert [document.document for document in found.runs[0].worst[0].groups[0].documents] == ["a", "b"]

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from trueval.evaluation.details_result import (
+    EvaluationDetails,
+    MovedQuery,
+    RunDetails,
+    RunEvidence,
+    TieBin,
+    TiedDocument,
+    TieGroup,
+)
 from trueval.evaluation.query_values import QueryRows
 from trueval.evaluation.scores import STATISTICS
 from trueval.evaluation.views.texts import read_texts
 from trueval.files.texts.text_files import find_parts
-from trueval.numerics import or_null
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, late
 from trueval.report.provenance import provenance
@@ -30,14 +39,9 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
     from trueval.run import Run
 
-KIND = "evaluate-details"
-# 1: the first. 2: with the results of format 2, whose policy it repeats. 3: not the values of all queries where there
-# are many, which are in queries.parquet.
-FORMAT_VERSION = 3
-
 DETAILS = Kind(
-    KIND,
-    FORMAT_VERSION,
+    EvaluationDetails.KIND,
+    EvaluationDetails.FORMAT,
     order=11,
     text={"json": to_json},
     files={"details.json": "json"},
@@ -51,7 +55,7 @@ DOCUMENTS = 12  # documents shown of a group
 SNIPPET = 300  # characters of a document's text
 
 
-def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, Any]:
+def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> RunEvidence:
     """The details of one run for the page.
 
     Args:
@@ -60,21 +64,18 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, An
         scores: scores of the run.
 
     Returns:
-        The run's entry in details.json, without the values of its queries: name, tie_groups, worst.
+        The run's entry in details.json, without the values of its queries.
     """
     moved = [
         (measure, row) for column, measure in enumerate(scores.measures) for row in _most_moved(scores, column, measure)
     ]
-    listed = list_documents(run, judgments, scores.policy, {row["query"] for _, row in moved})
-    return {
-        "name": scores.name,
-        "tie_groups": tie_histogram(listed.sizes),
-        "worst": list(_worst(moved, listed.frame, judgments, scores.policy.depth)),
-    }
+    listed = list_documents(run, judgments, scores.policy, {row.query for _, row in moved})
+    bins = tuple(TieBin(*row.values()) for row in tie_histogram(listed.sizes))
+    return RunEvidence(scores.name, bins, tuple(_worst(moved, listed.frame, judgments, scores.policy.depth)))
 
 
 def to_details(
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[RunEvidence],
     scores: Sequence[Scores],
     files: Sequence[tuple[str, str]],
     collection: Path | None = None,
@@ -92,20 +93,17 @@ def to_details(
     Raises:
         InputError: the collection cannot be read.
     """
+    runs = runs if collection is None else add_texts(runs, collection)
     shown = zip(runs, scores, select_queries(scores), strict=True)
-    details = {
-        "kind": KIND,
-        "format": FORMAT_VERSION,
+    found = EvaluationDetails(
         **provenance(files, seen),
-        "policy": scores[0].policy.to_dict() if scores else {},
-        "runs": [
-            {**run, "queries": len(found.query_ids), "per_query": QueryRows(found.at(places))}
-            for run, found, places in shown
-        ],
-    }
-    if collection is not None:
-        add_texts(details, collection)
-    return details
+        policy=scores[0].policy.to_dict() if scores else {},
+        runs=tuple(
+            RunDetails(**vars(run), queries=len(of.query_ids), per_query=QueryRows(of.at(places)))
+            for run, of, places in shown
+        ),
+    )
+    return found.to_dict()
 
 
 def select_queries(several: Sequence[Scores], most: int | None = None) -> list[NDArray[np.int64]]:
@@ -126,43 +124,51 @@ def select_queries(several: Sequence[Scores], most: int | None = None) -> list[N
     return [np.sort(np.argsort(-each, kind="stable")[:count]) for each in ranges]
 
 
-def add_texts(details: Mapping[str, Any], collection: Path) -> None:
+def add_texts(runs: Sequence[RunEvidence], collection: Path) -> list[RunEvidence]:
     """Add the texts of queries and documents to their ids.
 
     Args:
-        details: the content of details.json; its worst queries gain "text", their documents "title" and "text".
+        runs: results of `run_evidence`.
         collection: a folder with a corpus, and optionally queries.
+
+    Returns:
+        The runs, their worst queries with "text", the documents of these with "title" and "text".
 
     Raises:
         InputError: the folder holds no corpus, or a file cannot be read.
     """
-    cases = [case for run in details["runs"] for case in run["worst"]]
-    shown = [document for case in cases for group in case["groups"] for document in group["documents"]]
-    queries = read_texts(find_parts(collection, "queries").paths, {case["query"] for case in cases}, needed=False)
-    texts = read_texts(find_parts(collection, "corpus").paths, {document["document"] for document in shown})
-    for case in cases:
-        if case["query"] in queries:
-            case["text"] = queries[case["query"]].text
-    for document in shown:
-        if document["document"] in texts:
-            title, text = texts[document["document"]]
-            document |= {"title": title, "text": text if len(text) <= SNIPPET else f"{text[:SNIPPET].rstrip()} …"}
+    cases = [case for run in runs for case in run.worst]
+    shown = {document.document for case in cases for group in case.groups for document in group.documents}
+    queries = read_texts(find_parts(collection, "queries").paths, {case.query for case in cases}, needed=False)
+    texts = read_texts(find_parts(collection, "corpus").paths, shown)
+
+    def titled(document: TiedDocument) -> TiedDocument:
+        if document.document not in texts:
+            return document
+        title, text = texts[document.document]
+        return replace(document, title=title, text=text if len(text) <= SNIPPET else f"{text[:SNIPPET].rstrip()} …")
+
+    def told(case: MovedQuery) -> MovedQuery:
+        groups = (replace(group, documents=tuple(map(titled, group.documents))) for group in case.groups)
+        return replace(case, groups=tuple(groups), text=queries[case.query].text if case.query in queries else None)
+
+    return [replace(run, worst=tuple(map(told, run.worst))) for run in runs]
 
 
 def _worst(
-    moved: Sequence[tuple[Measure, dict[str, Any]]], frame: pl.DataFrame, judgments: Judgments, depth: int | None
-) -> Iterator[dict[str, Any]]:
+    moved: Sequence[tuple[Measure, MovedQuery]], frame: pl.DataFrame, judgments: Judgments, depth: int | None
+) -> Iterator[MovedQuery]:
     """The queries with the largest range or |bias| on each measure, with their tie groups."""
-    queries = pl.Series("query_id", sorted({row["query"] for _, row in moved}), dtype=pl.String)
+    queries = pl.Series("query_id", sorted({row.query for _, row in moved}), dtype=pl.String)
     of_these = pl.col("query_id").is_in(queries.implode())
     listed = frame.filter(pl.col("tied") > 1)
     graded = judgments.frame.filter(of_these & (pl.col("grade") >= 0))
     for measure, row in moved:
         reach = min(measure.cutoff or math.inf, depth or math.inf)
-        yield row | {"groups": list(_groups(row["query"], reach, listed, graded))}
+        yield replace(row, groups=tuple(_groups(row.query, reach, listed, graded)))
 
 
-def _most_moved(scores: Scores, column: int, measure: Measure) -> Iterator[dict[str, Any]]:
+def _most_moved(scores: Scores, column: int, measure: Measure) -> Iterator[MovedQuery]:
     """The values of the queries with the widest ranges and of those with the largest |bias|, widest first."""
     ranges = np.nan_to_num(scores.highest[:, column] - scores.lowest[:, column])
     bias = np.abs(scores.tie_broken[:, column] - scores.expected[:, column])
@@ -174,11 +180,10 @@ def _most_moved(scores: Scores, column: int, measure: Measure) -> Iterator[dict[
     for place in chosen[np.argsort(-ranges[chosen], kind="stable")].tolist():
         values = {name: float(getattr(scores, name)[place, column]) for name in STATISTICS}
         values |= {"range": values["highest"] - values["lowest"], "bias": values["tie_broken"] - values["expected"]}
-        plain = {name: or_null(value) for name, value in values.items()}
-        yield {"query": scores.query_ids[place], "measure": str(measure), **plain}
+        yield MovedQuery(scores.query_ids[place], str(measure), groups=(), text=None, **values)
 
 
-def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame) -> Iterator[TieGroup]:
     """The first tie groups of a query that begin within the cutoff and hold a judged document."""
     grades = graded.filter(pl.col("query_id") == query).group_by("doc_id").agg(pl.col("grade").max())
     inside = listed.filter((pl.col("query_id") == query) & (pl.col("above") < reach))
@@ -187,17 +192,15 @@ def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame
     for above in held.to_list():
         group = rows.filter(pl.col("above") == above)
         shown = group.sort("grade", "doc_id", descending=[True, False], nulls_last=True).head(DOCUMENTS)
-        yield {
-            "first_rank": above + 1,
-            "last_rank": above + group.height,
-            "score": _plain(group["tied_score"][0]),
-            "judged": int(group["grade"].is_not_null().sum()),
-            "size": group.height,
-            "documents": [
-                {"document": row["doc_id"], "grade": row["grade"], "score": _plain(row["score"])}
-                for row in shown.to_dicts()
-            ],
-        }
+        documents = (TiedDocument(row["doc_id"], row["grade"], _plain(row["score"])) for row in shown.to_dicts())
+        yield TieGroup(
+            above + 1,
+            above + group.height,
+            _plain(group["tied_score"][0]),
+            int(group["grade"].is_not_null().sum()),
+            group.height,
+            tuple(documents),
+        )
 
 
 def _plain(score: float) -> float | str:

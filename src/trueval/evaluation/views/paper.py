@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from trueval.evaluation.details_result import EvaluationDetails
 from trueval.evaluation.evaluation_result import Evaluation
-from trueval.evaluation.views.details import KIND as DETAILS_KIND
 from trueval.evaluation.views.figures import draw_tie_groups, draw_tie_ranges
 from trueval.evaluation.views.queries import belongs
 from trueval.evaluation.views.verdicts import by_merit
@@ -37,7 +37,7 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
         return ()
     prefix = "" if file.name == "results.json" else f"{Path(file.name).stem}-"
     written = [*draw_tie_ranges(result, folder / f"{prefix}tie-ranges")]
-    fitting_details = (each.data for each in directory.of(DETAILS_KIND) if belongs(each.data, file.data))
+    fitting_details = (each.data for each in directory.of(EvaluationDetails.KIND) if belongs(each.data, file.data))
     runs: list[dict[str, Any]] = next(fitting_details, {"runs": []})["runs"]
     if any(len(run["tie_groups"]) > 1 for run in runs):  # the first bin is that of documents without a tie
         written += draw_tie_groups(runs, folder / f"{prefix}tie-groups")
