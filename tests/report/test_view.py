@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
+from trueval.report.kinds import kind_of_view
 from trueval.report.number_texts import POINTS
 from trueval.report.result import Result
 from trueval.report.result_directory import ResultFile
@@ -253,3 +254,105 @@ def test_the_footer_ends_every_text() -> None:
     assert render_text(in_terminal(shown)).endswith("\npolicy: fair")
     assert as_markdown(shown, POINTS).endswith("\n- policy: fair\n")
     assert "% policy: fair\n" in as_latex(shown)
+
+
+@dataclass(frozen=True)
+class Pairing:
+    gain: float
+    span: Span
+    wins: int
+    losses: int
+
+
+class Duel(NamedTuple):
+    """A pair as it is shown."""
+
+    gain: float
+    span: Span
+    wins: int
+    losses: int
+    of: Pairing
+
+
+@dataclass(frozen=True, repr=False)
+class Duels(Result):
+    KIND: ClassVar = "duels"
+    FORMAT: ClassVar = 1
+    pairs: tuple[Pairing, ...]
+
+
+def test_a_pair_that_is_turned_names_where_its_values_are_with_their_sign() -> None:
+    """In a table by the field of turned rows, an interval by its other end; in a sentence by the place itself."""
+    duels = Duels((Pairing(-0.5, Span(-0.5, -0.75, 0.25), 1, 3), Pairing(0.25, Span(0.25, 0.0, 0.5), 4, 2)))
+    one, two = duels.pairs
+    rows = [
+        Duel(0.5, Span(0.5, -0.25, 0.75), 3, 1, one),
+        Duel(two.gain, two.span, two.wins, two.losses, two),
+    ]
+    columns: list[Column[Duel]] = [
+        Column("gain", lambda row: row.gain, DIFFERENCE, turned="-"),
+        Column("interval", lambda row: row.span, interval_of(DIFFERENCE), turned="-"),
+        Column("wins", lambda row: row.wins, COUNT, turned="/losses"),
+    ]
+    sheet = Sheet("Duels", rows, columns, part=lambda row: row.of, turned=lambda row: row.wins != row.of.wins)
+    span = interval_of(DIFFERENCE)
+    words = (Quantity(one, "gain", DIFFERENCE, turned=True), " ", Quantity(one, "span", span, turned=True))
+    shown = View("Duels", Answer(words), [Section("Duels", [sheet])], Sheet("", (), []))
+    data = json.loads(json.dumps(duels.to_dict()))
+    part = part_of(shown, ResultFile("duels.json", "duels", data), duels)
+    (table,) = part.blocks[0].tables
+    assert [(each.title, each.field, each.turned) for each in table.columns] == [
+        ("gain", "/gain", "-/gain"),
+        ("low", "/span/low", "-/span/high"),
+        ("high", "/span/high", "-/span/low"),
+        ("wins", "/wins", "/losses"),
+    ]
+    assert [(row.source, row.turned) for row in table.rows] == [("/pairs/0", True), ("/pairs/1", False)]
+    assert [cell.value for cell in table.rows[0].cells] == [0.5, -0.25, 0.75, 3]
+    numbers = [each for each in part.answer.sentence if not isinstance(each, str)]
+    assert [(each.text, each.value, each.source) for each in numbers] == [
+        ("+0.5000", 0.5, "duels.json#-/pairs/0/gain"),
+        ("-0.2500", -0.25, "duels.json#-/pairs/0/span/high"),
+        ("+0.7500", 0.75, "duels.json#-/pairs/0/span/low"),
+    ]
+    assert render_text(in_terminal(shown)).splitlines()[0] == "+0.5000 [-0.2500, +0.7500]"
+
+
+def test_an_interval_that_is_a_list_in_json_has_the_place_of_each_end() -> None:
+    class Ends(NamedTuple):
+        low: float
+        high: float
+
+    @dataclass(frozen=True, repr=False)
+    class Bounded(Result):
+        KIND: ClassVar = "bounded"
+        FORMAT: ClassVar = 1
+        ends: Ends
+
+    result = Bounded(Ends(0.25, 0.5))
+    columns: list[Column[Bounded]] = [Column("ends", lambda row: row.ends, INTERVAL)]
+    section = Section("Bounded", [Sheet("Bounded", [result], columns)])
+    shown = View("Bounded", Answer((Quantity(result, "ends", INTERVAL), ".")), [section], Sheet("", (), []))
+    part = part_of(shown, ResultFile("bounded.json", "bounded", result.to_dict()), result)
+    assert [column.field for column in part.blocks[0].tables[0].columns] == ["/ends/0", "/ends/1"]
+    assert [getattr(each, "source", each) for each in part.answer.sentence] == [
+        "[",
+        "bounded.json#/ends/0",
+        ", ",
+        "bounded.json#/ends/1",
+        "]",
+        ".",
+    ]
+
+
+def read_race(race: Race, *, few: bool = False) -> View:
+    return replace(view(race), findings=["Few."] if few else ["All."])
+
+
+def test_a_view_may_take_an_option_of_its_command() -> None:
+    kind = kind_of_view(
+        "race", f"{__name__}:Race", f"{__name__}:read_race", format=1, order=1, stem="r", options=["few"]
+    )
+    assert "- Few." in kind.write(RACE.to_dict(), "markdown", few=True)
+    assert "- All." in kind.write(RACE.to_dict(), "markdown")
+    assert kind.write(RACE.to_dict(), "csv", few=True) == as_csv(view(RACE))

@@ -14,7 +14,7 @@ folder like any other. Only the kinds that a folder holds are imported.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -112,7 +112,9 @@ class Kind(NamedTuple):
         yield from self.parts[form](result if form in RAW else printable_all(result))
 
 
-def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, stem: str) -> Kind:
+def kind_of_view(
+    name: str, result: str, view: str, *, format: int, order: int, stem: str, options: Sequence[str] = ()
+) -> Kind:
     """A kind whose formats and page are rendered from the view of its results.
 
     Args:
@@ -122,12 +124,13 @@ def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, 
         format: as in `Kind`.
         order: as in `Kind`.
         stem: of the files that `--out` writes.
+        options: keyword arguments that the view takes beside the result, of `Kind.write`.
     """
 
-    def read(data: Mapping[str, Any], source: str = "") -> tuple[Any, View]:
+    def read(data: Mapping[str, Any], source: str = "", **chosen: Any) -> tuple[Any, View]:
         module, _, class_name = result.partition(":")
         found = getattr(import_module(module), class_name).from_dict(data, source)
-        return found, late(view)(found)
+        return found, late(view)(found, **chosen)
 
     def part(file: ResultFile, directory: Directory) -> Part:
         from trueval.report.view_page import part_of
@@ -135,15 +138,16 @@ def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, 
         found, shown = read(file.data, str(directory.path / file.name))
         return part_of(shown, file, found)
 
-    def write(form: str, data: Mapping[str, Any], **options: Any) -> Any:
-        return late(f"trueval.report.view_texts:{form}")(read(data)[1], **options)
+    def write(form: str, data: Mapping[str, Any], **told: Any) -> Any:
+        chosen = {each: told.pop(each) for each in told.keys() & {*options}}
+        return late(f"trueval.report.view_texts:{form}")(read(data, **chosen)[1], **told)
 
     text: dict[str, Writer] = {
-        "table": lambda data, **options: write("in_terminal", data, **options),
+        "table": lambda data, **told: write("in_terminal", data, **told),
         "json": to_json,
         "csv": lambda data: write("as_csv", data),
-        "markdown": lambda data, **options: write("as_markdown", data, **options),
-        "latex": lambda data, **options: write("as_latex", data, **options),
+        "markdown": lambda data, **told: write("as_markdown", data, **told),
+        "latex": lambda data, **told: write("as_latex", data, **told),
     }
 
     def draw(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:

@@ -38,6 +38,8 @@ class Column(Generic[T]):
         strong: whether the reader of the page should look here first, by value.
         only: where it is shown.
         ends: headings of the two columns of an interval on the page.
+        turned: where values are in rows that a sheet has turned: "-" for the same place with its sign changed, an
+            interval with its ends changed too; or a JSON pointer from the part; "" for the same place.
     """
 
     title: str
@@ -47,6 +49,7 @@ class Column(Generic[T]):
     strong: bool | Callable[[Any], bool] = False
     only: Only = ""
     ends: tuple[str, str] = ("low", "high")
+    turned: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,9 @@ class Sheet(Generic[T]):
         only: where it is shown.
         id: unique on the page; made of the title if empty.
         grouped: whether a terminal has the values of the first column as lines above their rows, which saves its width.
+        part: from a row to the part of the result that has its values, where it is not the row; columns then read the
+            row by the names of that part.
+        turned: whether a row shows its part, a pair, the other way round.
     """
 
     title: str
@@ -74,6 +80,8 @@ class Sheet(Generic[T]):
     only: Only = ""
     id: str = ""
     grouped: bool = False
+    part: Callable[[T], object] | None = None
+    turned: Callable[[T], bool] | None = None
 
 
 class Quantity(NamedTuple):
@@ -83,11 +91,13 @@ class Quantity(NamedTuple):
         part: the dataclass of the result that holds it.
         field: its attribute.
         unit: how it is written.
+        turned: whether its sign is changed, as of a pair that is shown the other way round.
     """
 
     part: object
     field: str
     unit: Unit = FRACTION
+    turned: bool = False
 
 
 class Difference(NamedTuple):

@@ -12,7 +12,7 @@ from trueval.report.json_fields import find_pointers, key_of
 from trueval.report.page_content import Block, Case, Cell, Number, PageAnswer, PageColumn, Part, Row, Table, Words
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.report.units import Unit
-from trueval.report.view_texts import counted, explained_marks, value_of
+from trueval.report.view_texts import counted, explained_marks, plain_value, value_of
 
 Path: TypeAlias = "tuple[str, ...]"
 
@@ -79,16 +79,33 @@ class _Sources(NamedTuple):
     def words(self, sentence: views.Sentence) -> Words:
         """A sentence, its numbers with their places."""
         parts = (sentence,) if isinstance(sentence, str) else sentence
-        return tuple(each if isinstance(each, str) else self._number(each) for each in parts if each != "")
+        return tuple(
+            word for each in parts if each != "" for word in ([each] if isinstance(each, str) else self._numbers(each))
+        )
 
-    def _number(self, quantity: views.Quantity | views.Difference) -> str | Number:
+    def _numbers(self, quantity: views.Quantity | views.Difference) -> Iterator[str | Number]:
+        """A number, a difference of two, or the two ends of an interval, each with its place."""
+        value, unit = value_of(quantity), quantity.unit
         if isinstance(quantity, views.Difference):
-            value, ends = value_of(quantity), (self._number(quantity.first), self._number(quantity.second))
+            ends = (each for one in quantity[:2] for each in self._numbers(one))
             sources = " - ".join(each.source for each in ends if isinstance(each, Number))
-            return quantity.unit.plain(value) if value is None else Number(quantity.unit.plain(value), value, sources)
-        value = value_of(quantity)
-        text, place = quantity.unit.plain(value), self._place(quantity.part, (quantity.field,))
-        return Number(text, value, f"{self.file.source()}{place}") if isinstance(value, int | float) else text
+            yield unit.plain(value) if value is None else Number(unit.plain(value), value, sources)
+            return
+        field = quantity.field
+        if unit.end is None or value is None or None in (low_high := (plain_value(value.low), plain_value(value.high))):
+            yield self._number(value, unit, quantity, (field,))
+            return
+        fields = ("high", "low") if quantity.turned else ("low", "high")
+        low, high = (
+            self._number(each, unit.end, quantity, (field, end)) for each, end in zip(low_high, fields, strict=True)
+        )
+        yield from ("[", low, ", ", high, "]")
+
+    def _number(self, value: Any, unit: Unit, quantity: views.Quantity, path: Path) -> str | Number:
+        text, place = unit.plain(value), self._place(quantity.part, path)
+        if not place or not isinstance(value, int | float):
+            return text
+        return Number(text, value, f"{self.file.source()}{'-' * quantity.turned}{place}")
 
     def block(self, section: views.Section) -> Block:
         """What stands under a heading."""
@@ -110,26 +127,38 @@ class _Sources(NamedTuple):
         """A sheet of the page."""
         shown = [each for column in sheet.columns if column.only != "text" for each in _page_columns(column)]
         paths = [_path_of(column.value) for column in shown]
+        part = sheet.part or (lambda row: row)
         # A row that joins several parts is none of them: each of its cells says where it is from.
-        joined = any(id(row) not in self.pointers for row in sheet.rows)
-        places = [pointer(*_keys(row, path)) if not joined else "" for path in paths for row in sheet.rows[:1]]
+        joined = any(id(part(row)) not in self.pointers for row in sheet.rows)
+        sample = part(sheet.rows[0]) if sheet.rows and not joined else None
         columns = [
-            PageColumn(_one_line(column.title), place, column.unit.numeric, column.unit.plain)
-            for column, place in zip(shown, places or [""] * len(shown), strict=True)
+            PageColumn(
+                _one_line(column.title),
+                _field(sample, path),
+                column.unit.numeric,
+                column.unit.plain,
+                turned=f"-{_field(sample, _path_of(column.mirror))}" if column.turned == "-" else column.turned,
+            )
+            for column, path in zip(shown, paths, strict=True)
         ]
-        rows = [self._row(row, shown, paths, joined) for row in sheet.rows]
+        rows = [
+            Row(
+                self.pointers.get(id(part(row)), ""),
+                tuple(self._cells(row, shown, paths, joined)),
+                sheet.turned is not None and sheet.turned(row),
+            )
+            for row in sheet.rows
+        ]
         caption, name = (sheet.caption or f"{sheet.title}.",), sheet.id or f"{slug(sheet.title)}-table"
         return Table(name, caption, self.file.name, tuple(columns), tuple(rows), tuple(sheet.notes), sheet.folded)
 
-    def _row(self, row: object, columns: Sequence[_PageValue], paths: Sequence[Path], joined: bool) -> Row:
-        cells = []
+    def _cells(self, row: object, columns: Sequence[_PageValue], paths: Sequence[Path], joined: bool) -> Iterator[Cell]:
         for column, path in zip(columns, paths, strict=True):
             value: Any = counted(column.value(row))
             source = self._place(row, path) if joined else ""
             text = "" if value == "" else column.unit.plain(value)
             strong = column.strong if isinstance(column.strong, bool) else bool(column.strong(value))
-            cells.append(Cell(text, None if value == "" else value, strong, source))
-        return Row(self.pointers.get(id(row), ""), tuple(cells))
+            yield Cell(text, None if value == "" else value, strong, source)
 
     def _place(self, row: object, path: Path) -> str:
         """Where an attribute is in the file; "" where it is not a part of the result."""
@@ -148,14 +177,17 @@ class _PageValue(NamedTuple):
     value: Callable[[Any], object]
     unit: Unit
     strong: bool | Callable[[Any], bool]
+    turned: str
+    mirror: Callable[[Any], object]  # whose place has the value of a turned row, with its sign changed
 
 
 def _page_columns(column: views.Column[Any]) -> Iterator[_PageValue]:
     if column.unit.end is None:
-        yield _PageValue(column.title, column.value, column.unit, column.strong)
+        yield _PageValue(column.title, column.value, column.unit, column.strong, column.turned, column.value)
         return
-    for title, end in zip(column.ends, ("low", "high"), strict=True):
-        yield _PageValue(title, _end_of(column.value, end), column.unit.end, column.strong)
+    for title, end, other in zip(column.ends, ("low", "high"), ("high", "low"), strict=True):
+        value, mirror = _end_of(column.value, end), _end_of(column.value, other)
+        yield _PageValue(title, value, column.unit.end, column.strong, column.turned, mirror)
 
 
 def _end_of(value: Callable[[Any], Any], end: str) -> Callable[[Any], object]:
@@ -207,9 +239,17 @@ def _parts(row: object, path: Path) -> Iterator[object]:
         yield row
 
 
+def _field(part: object | None, path: Path) -> str:
+    """The pointer from a part to what a column shows; "" where it is computed, or there is no part."""
+    return "" if part is None else pointer(*_keys(part, path))
+
+
 def _keys(row: object, path: Path) -> tuple[str, ...]:
     """The names of a path as JSON has them."""
     known = (
-        {each.name: key_of(each) for each in fields(part)} if is_dataclass(part) else {} for part in _parts(row, path)
+        {each.name: key_of(each) for each in fields(part)}
+        if is_dataclass(part)
+        else {name: str(at) for at, name in enumerate(getattr(part, "_fields", ()))}  # a list in JSON
+        for part in _parts(row, path)
     )
     return tuple(names.get(name, name) for names, name in zip(known, path, strict=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval.report import formats
 from trueval.report.number_texts import FRACTIONS, ValueUnit, unit
@@ -105,7 +105,21 @@ def value_of(quantity: Quantity | Difference) -> Any:
     if isinstance(quantity, Difference):
         first, second = value_of(quantity.first), value_of(quantity.second)
         return None if first is None or second is None else first - second
-    return plain_value(getattr(quantity.part, quantity.field))
+    value = plain_value(getattr(quantity.part, quantity.field))
+    if not quantity.turned or value is None:
+        return value
+    return _Ends(_minus(value.high), _minus(value.low)) if quantity.unit.end else _minus(value)
+
+
+class _Ends(NamedTuple):
+    """An interval that is shown the other way round."""
+
+    low: float | None
+    high: float | None
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value  # no minus zero
 
 
 def plain_value(value: Any) -> Any:
