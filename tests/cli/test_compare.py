@@ -40,20 +40,25 @@ def test_json_holds_the_arithmetic(trueval: Command, runs: Path) -> None:
     assert found["choices"]["policy"]["missing"] == "worst"
 
 
-def test_table_shows_groups_and_marks_within_80_columns(trueval: Command, runs: Path) -> None:
+def test_table_shows_groups_and_verdicts_within_80_columns(trueval: Command, runs: Path) -> None:
     status, out, err = trueval("compare", *paths(runs, "bad", "tied", "good"), "-m", "RR P@1")
     assert status == 0, err
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
     assert re.search(r"1 good +1\.0000 \[1\.0000, 1\.0000\] 1 +a", out)
     assert re.search(r"^run +RR +P@1 +\ngood +1\.0000 a +1\.0000 a", out, flags=re.MULTILINE)
-    assert re.search(r"1 - 3 \+0\.5000 .* 12/0/0 \*\*", out)
+    assert re.search(r"^good +bad +\+0\.5000 .* separated", out, flags=re.MULTILINE)
+    assert " ".join(out.split()).startswith(
+        "good is better than tied, the next of 3 runs, in RR by +0.2500 [+0.2500, +0.2500], separated, p = 0.0005. "
+        "These queries separate good from every other run."
+    )
 
 
 def test_intervals_by_bets(trueval: Command, runs: Path) -> None:
     """Twelve gains of 1/2 are separated by resampling, and do not exclude rare losses of 1."""
     arguments = (*paths(runs, "good", "bad"), "-m", "RR")
-    status, out, err = trueval("compare", *arguments, "--intervals", "bounded")
+    status, out, err = trueval("compare", *arguments, "--intervals", "bounded", "--legend")
     assert status == 0, err
+    assert "12 queries; 95% interval by bets (bounded)" in " ".join(out.split())
     assert "bounded intervals by bets" in " ".join(out.split())
     assert "by bets, valid for any law of the differences" in " ".join(out.split())
     assert "where nothing differs those of 12 queries reach from -0.42 to +0.42" in " ".join(err.split())
@@ -63,17 +68,18 @@ def test_intervals_by_bets(trueval: Command, runs: Path) -> None:
     low, high = pair["simultaneous_interval"]
     assert -0.5 < low < 0 < high < 1
     assert pair["verdict"] == "not separated by these queries"
-    usual = trueval("compare", *arguments)
+    usual = trueval("compare", *arguments, "--legend")
     assert "all 12 queries differ by the same; see --intervals bounded" in " ".join(usual.err.split())
     assert "it is not cut where the measure ends" in " ".join(usual.out.split())
     assert trueval("compare", *arguments, "--intervals", "exact").status == 2
 
 
-def test_ties_that_decide_are_marked(trueval: Command, runs: Path) -> None:
+def test_ties_that_decide_are_said(trueval: Command, runs: Path) -> None:
     other = (runs / "tied.trec").read_text(encoding="utf-8")
     (runs / "twin.trec").write_text(other, encoding="utf-8")
-    out = trueval("compare", *paths(runs, "tied", "twin"), "-m", "RR").out
-    assert re.search(r"1 - 2 +0\.0000 .*0\.500 +0/12/0 \?", out)
+    out = trueval("compare", *paths(runs, "tied", "twin"), "-m", "RR", columns=100).out
+    assert re.search(r"tied +twin +0\.0000 .*0\.500 +0/12/0 undecidable under ties", out)
+    assert out.startswith("tied and twin are equal in RR, and ties decide which is ahead.\n")
 
 
 def test_baseline_may_be_one_of_the_runs_or_another(trueval: Command, runs: Path) -> None:
@@ -86,7 +92,12 @@ def test_baseline_may_be_one_of_the_runs_or_another(trueval: Command, runs: Path
 
 
 @pytest.mark.parametrize(
-    ("form", "beginning"), [("csv", "measure,better,first"), ("markdown", "### RR"), ("latex", "% Superscripts: ")]
+    ("form", "beginning"),
+    [
+        ("csv", "measure,better,first"),
+        ("markdown", "### Which run is better?"),
+        ("latex", "% good is better than "),
+    ],
 )
 def test_text_formats(trueval: Command, runs: Path, form: str, beginning: str) -> None:
     status, out, err = trueval("compare", *paths(runs, "good", "bad"), "-m", "RR", "--format", form)
@@ -134,7 +145,7 @@ def test_an_interval_without_a_variance_is_bounded_and_marked(trueval: Command, 
     assert low < bounded["lowest"] < bounded["highest"] < high
     table, markdown = trueval(*arguments).out, trueval(*arguments, "--format", "markdown").out
     for text in (table, markdown):
-        assert len(re.findall(r"\[[-+.\d]+, [-+.\d]+\]°", text)) == 1
+        assert len(re.findall(r"\[[-+.\d]+, [-+.\d]+\](?: \|)? +°", text)) == 1
         assert "° bounded:" in text
     assert max(len(line.rstrip()) for line in table.splitlines()) <= 80
     rows = list(csv.DictReader(trueval(*arguments, "--format", "csv").out.splitlines()))
@@ -181,7 +192,7 @@ def test_the_real_runs_fit_80_columns(trueval: Command, dl_hard_folder: Path) ->
     status, out, err = trueval("compare", dl_hard_folder / "qrels.trec", *files, "--tie-precision", "bfloat16")
     assert status == 0, err
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
-    assert re.search(r"3 - 4 \+0\.0007 \[.*\] \[-0\.0009, \+0\.0024\] 1\.0000 0\.773 22/10/18 \?", out)
+    assert re.search(r"\+0\.0007 \[.*\] \[-0\.0009, \+0\.0024\] 1\.0000 undecidable under ties", out)
 
 
 def test_a_tie_order_may_name_its_seed(trueval: Command, runs: Path) -> None:
@@ -206,21 +217,47 @@ def test_a_tie_order_may_name_its_seed(trueval: Command, runs: Path) -> None:
     assert trueval("evaluate", *paths(runs, "tied"), "--tie-order", "random(x)").status == 2
 
 
-def test_words_are_about_what_is_printed(trueval: Command, runs: Path) -> None:
-    """Marks stand in the Markdown that explains them; LaTeX has letters, or marks against a baseline, and no pairs."""
-    given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR", "--format")
-    markdown = trueval(*given, "markdown").out
-    assert re.search(r"\| separated (\\\*)+ \|", markdown)
-    assert "95% interval" in markdown
-    assert r"- \* separated: p < 0.05" in markdown
+def test_the_legend_is_shown_on_request_and_in_files(trueval: Command, runs: Path) -> None:
+    """Verdicts stand in words; a matrix has letters of groups, or marks against a baseline, which are explained."""
+    given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR P@1", "--format")
+    plain, markdown = trueval(*given, "markdown").out, trueval(*given, "markdown", "--legend").out
+    assert "| separated |" in plain
+    assert "95% interval" in plain
+    assert "share a letter" not in plain
+    assert "- separated: p < 0.05 by the paired randomization test" in markdown
+    assert "share a letter" in markdown
+    assert "w/t/l: queries on which" in markdown
     letters, marks = trueval(*given, "latex").out, trueval(*given, "latex", "--baseline", runs / "bad.trec").out
-    assert "share a letter" in letters
-    assert "% ! " not in letters
-    assert "share a letter" not in marks
-    assert "% ! " in marks
-    assert r"^{\mathrm{***}}" in marks
-    for text in (letters, marks):
-        assert "w/t/l" not in text
+    assert r"good & 1.0000 & a & 1.0000 & a \\" in letters
+    assert r"good & 1.0000 & *** & 1.0000 & *** \\" in marks
+    assert "% * separated from bad: p < 0.05" in marks
+    assert "% * separated" not in letters
+    table = trueval(*given[:-1]).out
+    assert len(table.splitlines()) < len(trueval(*given[:-1], "--legend").out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("names", "beginning"),
+    [
+        (("bad", "good"), "good is better than bad in RR by +0.5000 [+0.5000, +0.5000], separated, p = 0.0005."),
+        (("good", "mixed"), "Not separated: good leads mixed in RR by +0.0833 [-0.0144, +0.3469], p = 0.5000."),
+        (("tied", "half"), "tied leads half in RR by +0.0208, which lies inside the range of ties [-"),
+    ],
+)
+def test_the_answer_decides_in_words(trueval: Command, runs: Path, names: tuple[str, str], beginning: str) -> None:
+    """Better by how much and how surely, not separated by these queries, or left open by ties."""
+    good = (runs / "good.trec").read_text(encoding="utf-8").splitlines(keepends=True)
+    bad = (runs / "bad.trec").read_text(encoding="utf-8").splitlines(keepends=True)
+    tied = (runs / "tied.trec").read_text(encoding="utf-8").splitlines(keepends=True)
+    (runs / "mixed.trec").write_text("".join([*bad[:4], *good[4:]]), encoding="utf-8")
+    (runs / "half.trec").write_text("".join([*bad[:2], *tied[2:]]), encoding="utf-8")
+    out = " ".join(trueval("compare", *paths(runs, *names), "-m", "RR").out.split())
+    assert out.startswith(beginning)
+    if "half" in names:
+        assert "]: ties decide which is better." in out
+        assert "Scores with more digits, or a second sort key for equal ones, would decide it" in out
+    if "mixed" in names:
+        assert 'Next: trueval power QRELS RUN RUN -m "RR"' in out
 
 
 def test_one_query_is_singular(trueval: Command, files: Path) -> None:
@@ -253,23 +290,23 @@ def many_runs(folder: Path, count: int) -> list[Path]:
 def test_many_runs_show_close_calls_and_all_pairs_on_request(trueval: Command, tmp_path: Path) -> None:
     arguments = ("compare", *many_runs(tmp_path, 8), "-m", "RR", "--resamples", "500")
     close, every = trueval(*arguments).out, trueval(*arguments, "--pairs", "all").out
-    assert len(re.findall(r"^\d - \d [+ ]", close, flags=re.MULTILINE)) == 7
+    assert len(re.findall(r"^run\d run\d +[-+]", close, flags=re.MULTILINE)) == 7
     assert "--pairs all shows all 28 pairs" in close
-    pairs = re.findall(r"^(\d) - (\d) +([-+]?[.\d]+) ", every, flags=re.MULTILINE)
+    pairs = re.findall(r"^run(\d) run(\d) +([-+][.\d]+) ", every, flags=re.MULTILINE)
     assert len(pairs) == 28
-    assert all(int(one) < int(other) and float(gain) >= 0 for one, other, gain in pairs)  # no zigzag of signs
+    assert all(int(one) > int(other) and float(gain) >= 0 for one, other, gain in pairs)  # no zigzag of signs
     assert "--pairs all shows" not in every
     assert close.count("|") == 0 < trueval(*arguments, "--format", "markdown").out.count("| run7 | run6 |")
     assert "| run7 | run0 |" not in trueval(*arguments, "--format", "markdown").out
     assert len(json.loads(trueval(*arguments, "--format", "json").out)["differences"]) == 28
 
 
-def test_the_matrix_goes_on_below_where_the_terminal_ends(trueval: Command, runs: Path) -> None:
+def test_a_matrix_of_many_measures_goes_on_below(trueval: Command, runs: Path) -> None:
     measures = "nDCG@10 RR@10 AP P@1 R@10 nDCG@5 RBP"
     out = trueval("compare", *paths(runs, "good", "bad"), "-m", measures, "--resamples", "500", columns=60).out
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 60
-    matrix = out.partition("higher is better")[0]
-    assert max(len(line) for line in matrix.splitlines()) <= 60
+    matrix = out.partition("Runs by measures")[2].partition("higher is better")[0]
+    assert max(len(line.rstrip()) for line in matrix.splitlines()) <= 60
     assert len(re.findall(r"^run ", matrix, flags=re.MULTILINE)) == 2
     assert all(name in matrix for name in measures.split())
 
@@ -288,8 +325,9 @@ def test_a_correction_may_be_chosen(trueval: Command, runs: Path) -> None:
 def test_a_small_p_without_a_mark_is_explained(trueval: Command, dl_hard_folder: Path) -> None:
     files = sorted(dl_hard_folder.glob("*.run.gz"))
     given = ("compare", dl_hard_folder / "qrels.trec", *files, "--resamples", "1000", "-m")
-    assert "A small p without a mark: the simultaneous interval holds 0" in trueval(*given, "RR@10").out
-    assert "A small p without a mark" not in trueval(*given, "nDCG@10").out
+    said = "A small p that is not separated: the simultaneous interval holds 0"
+    assert said in trueval(*given, "RR@10", "--legend").out
+    assert said not in trueval(*given, "nDCG@10", "--legend").out
 
 
 def test_the_baseline_is_a_path_a_name_or_a_named_file(trueval: Command, files: Path) -> None:
@@ -307,7 +345,8 @@ def test_clusters_bind_queries_and_one_without_is_refused(trueval: Command, runs
     assert found["choices"]["clusters"] == {"source": str(clusters), "count": 4}
     assert found["leaderboards"][0]["clusters"] == 4
     assert found["differences"][0]["tests"]["randomization"] == 2 / 2**4
-    assert "queries of 4 clusters taken together" in re.sub(r"\s+", " ", trueval(*given).out)
+    assert "12 queries in 4 clusters; 95% interval" in re.sub(r"\s+", " ", trueval(*given).out)
+    assert "queries of 4 clusters taken together" in re.sub(r"\s+", " ", trueval(*given, "--legend").out)
     clusters.write_text("q0 a\n", encoding="utf-8")
     refused = trueval(*given)
     assert refused.status == 1

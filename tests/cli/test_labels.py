@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Outcome
 from tests.golden.audited_world import QUERIES, World, written
 
-from trueval.comparison.views.page import build as build_comparison
+from trueval.comparison.views.kind import COMPARE
 from trueval.evaluation.views.kind import EVALUATE
 from trueval.report.kinds import read_directory
 from trueval.report.result_directory import ResultFile
@@ -338,9 +338,16 @@ def test_the_page_shows_them(trueval: Command, kept: World, tmp_path: Path) -> N
     evaluated = EVALUATE.page(only(out, "results.json"), directory)
     assert evaluated.answer.sentence[-1] == " By what people's labels correct, honest is best."
     assert "by the corrected values honest" in str(evaluated.said[0])
-    compared = build_comparison(only(out, "comparison.json"), directory)
-    assert compared.verdict[-1] == " People's labels say otherwise."
-    assert [block.id for block in compared.blocks][:2] == ["matrix-block", "differences-corrected-block"]
+    assert COMPARE.page is not None
+    compared = COMPARE.page(only(out, "comparison.json"), directory)
+    assert compared.answer.sure[0] == "People's labels say otherwise: corrected by them "
+    assert [block.id for block in compared.blocks] == [
+        "matrix-block",
+        "differences",
+        "reshuffle",
+        "compared-corrected-block",
+        "differences-corrected-block",
+    ]
     (block,) = (block for block in evaluated.blocks if block.id == "corrected-block")
     (table,) = block.tables
     # Every number has its source in the file.
@@ -361,9 +368,11 @@ def test_turned_differences_are_those_of_the_file(trueval: Command, kept: World,
     """A pair that the page shows the other way round has the numbers of the file with their signs changed."""
     out = tmp_path / "out"
     assert trueval("compare", kept.golden, *kept.runs, *FEW, "--out", out).status == 0
-    part = build_comparison(only(out, "comparison.json"), read_directory(out))
+    assert COMPARE.page is not None
+    part = COMPARE.page(only(out, "comparison.json"), read_directory(out))
     text = trueval("compare", kept.golden, *kept.runs, *FEW, columns=130).out
     low, high = (float(end) for end in re.findall(r"flattered - honest .*?\[(\S+), (\S+)\]", text)[0])
+    assert text.startswith("flattered is better than honest, the next of 3 runs, in nDCG@5 by +0.0423 ")
     assert low < high < 0
     (table,) = next(block for block in part.blocks if block.id == "differences-corrected-block").tables
     rows = json.loads((out / "comparison.json").read_text())["differences"]
@@ -373,6 +382,14 @@ def test_turned_differences_are_those_of_the_file(trueval: Command, kept: World,
     cells = [cell.value for cell in shown["flattered - honest"].cells[2:6]]
     part_of = entry["corrected"]
     assert cells == [-entry["judge"]["estimate"], -part_of["estimate"], -part_of["high"], -part_of["low"]]
+    turned = [(column.title, column.turned) for column in table.columns[2:6]]
+    assert turned == [
+        ("judge", "-/judge/estimate"),
+        ("corrected", "-/corrected/estimate"),
+        ("95% from", "-/corrected/high"),
+        ("to", "-/corrected/low"),
+    ]
+    assert [row.turned for row in table.rows] == [True, False, False]
 
 
 def test_the_docs_show_what_is_printed(trueval: Command, kept: World) -> None:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueval.comparison.choices import BOOTSTRAP, ComparisonChoices
-from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, RankedSystem, Significance
+from trueval.comparison.comparison import (
+    Comparison,
+    Difference,
+    Interval,
+    Leaderboard,
+    RankedSystem,
+    RankInterval,
+    Significance,
+)
 from trueval.comparison.findings import Findings, find
 from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.bounded_intervals import widths
@@ -147,7 +155,7 @@ def compare_scores(
     )
     used = {**asdict(chosen), "clusters": of_queries, "policy": scores[0].policy.to_dict()}
     lists = None if not orders else reshuffle_runs(orders, aligned.names, pairs, aligned.query_ids, chosen.seed)
-    return Comparison(aligned.names, baseline, tuple(differences), tuple(boards), used, notes, lists)
+    return Comparison(aligned.names, baseline, used, tuple(boards), tuple(differences), lists, notes)
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
@@ -178,14 +186,19 @@ def _differences(
         p = {name: getattr(found, name) for name in P_VALUES} | {"adjusted": found.adjusted_p(chosen.correction)}
         tests = Significance(exact=found.exact, **{name: float(values[pair]) for name, values in p.items()})
         win, gain = winners.probability(measure, first, second), a.sign * (a.expected - b.expected)
-        means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "tie_broken")}
-        ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
-        tie_range = ends["highest"] - ends["lowest"]
+        expected, tie_broken = _mean(a.expected - b.expected), _mean(a.tie_broken - b.tie_broken)
+        lowest, highest = _mean(a.lowest - b.highest), _mean(a.highest - b.lowest)
         # Benjamini & Hochberg bound the share of false claims; simultaneous intervals bound the probability of any.
         of_family = chosen.correction != "benjamini-hochberg"
         decides = (found.together if of_family else found.expected)[pair].tolist()
         verdict = judge(
-            **means, tie_range=tie_range, win=win, adjusted_p=tests.adjusted, interval=decides, level=chosen.level
+            expected=expected,
+            tie_broken=tie_broken,
+            tie_range=highest - lowest,
+            win=win,
+            adjusted_p=tests.adjusted,
+            interval=decides,
+            level=chosen.level,
         )
         yield Difference(
             measure=str(aligned.measures[measure]),
@@ -193,8 +206,10 @@ def _differences(
             first=aligned.names[first],
             second=aligned.names[second],
             queries=len(gain),
-            **means,
-            **ends,
+            expected=expected,
+            lowest=lowest,
+            highest=highest,
+            tie_broken=tie_broken,
             # Orders of two runs are independent, so their variances add.
             sd=math.sqrt(float((a.sd**2 + b.sd**2).sum())) / len(a.sd) if len(a.sd) else math.nan,
             win=win,
@@ -240,7 +255,7 @@ def _leaderboard(
             _mean(columns[run].lowest),
             _mean(columns[run].highest),
             groups[run],
-            ranks[run],
+            None if (rank := ranks[run]) is None else RankInterval(*rank),
         )
         for run in order
     ]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
-
-import polars as pl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from trueval.comparison.resampling.concentration import Concentration
 from trueval.comparison.resampling.run_reshuffle import RunReshuffle
 from trueval.comparison.resampling.win_probability import WinProbability
 from trueval.errors import InputError
+from trueval.evaluation.corrected_values import AuditSummary, CorrectedRun, CorrectedValue, RefusedValue
 from trueval.forks import need_polars
-from trueval.numerics import nulls
-from trueval.report.result import ReprByKind
+from trueval.report.json_fields import OMITTED, encode
+from trueval.report.result import Result
 
-KIND = "compare"
-# 1: first version. 2: every file names its kind; "standings" of a leaderboard became "ranking".
-FORMAT_VERSION = 2
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Interval(NamedTuple):
@@ -28,11 +26,8 @@ class Interval(NamedTuple):
     high: float
 
 
-# Intervals of a difference.
-INTERVALS = ("expected_interval", "realized_interval", "simultaneous_interval", "simultaneous_realized_interval")
-
-
-class Significance(NamedTuple):
+@dataclass(frozen=True)
+class Significance:
     """Two-sided p values of the paired tests over queries; NaN if not available.
 
     Attributes:
@@ -90,6 +85,7 @@ class Difference:
         separated: whether the queries separate the two and ties do not undo it.
         verdict: the verdict in words.
         concentration: the few queries that account for most of the variance; None where many do.
+        corrected: the difference as people's labels correct it; None without an audit.
     """
 
     measure: str
@@ -119,22 +115,33 @@ class Difference:
     separated: bool
     verdict: str
     concentration: Concentration | None = None
+    corrected: RefusedValue | CorrectedValue | None = field(default=None, metadata=OMITTED)
 
     @property
     def gain(self) -> float:
         """How much better the first is: the expected difference, its sign changed where lower is better."""
         return self.expected if self.better == "higher" else -self.expected
 
-    def to_dict(self) -> dict[str, object]:
+    @property
+    def tie_range(self) -> Interval:
+        """The lowest and the highest difference over tie orders."""
+        return Interval(self.lowest, self.highest)
+
+    def to_dict(self) -> dict[str, Any]:
         """The difference as a dict, as in the JSON of comparisons; null if not available."""
-        parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
-        parts["concentration"] = None if self.concentration is None else self.concentration.to_dict()
-        spans = {name: list(getattr(self, name)) for name in INTERVALS}
-        found: dict[str, object] = nulls(vars(self) | parts | spans)
+        found: dict[str, Any] = encode(self)
         return found
 
 
-class RankedSystem(NamedTuple):
+class RankInterval(NamedTuple):
+    """The best and the worst rank of a system that are consistent with the separated pairs."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class RankedSystem:
     """One system in the ranking of a leaderboard.
 
     Attributes:
@@ -145,7 +152,7 @@ class RankedSystem(NamedTuple):
         highest: highest mean over tie orders.
         groups: letters; systems that share a letter are not separated. Empty where runs were compared with a baseline
             only.
-        rank_interval: the best and the worst rank consistent with the separated pairs; None against a baseline.
+        rank_interval: the ranks that it can have by the separated pairs; None against a baseline.
     """
 
     place: int
@@ -154,7 +161,12 @@ class RankedSystem(NamedTuple):
     lowest: float
     highest: float
     groups: str
-    rank_interval: tuple[int, int] | None
+    rank_interval: RankInterval | None
+
+    @property
+    def tie_range(self) -> Interval:
+        """The lowest and the highest mean over tie orders."""
+        return Interval(self.lowest, self.highest)
 
 
 @dataclass(frozen=True)
@@ -179,26 +191,38 @@ class Leaderboard:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(ReprByKind):
+class Comparison(Result):
     """The differences between systems, with leaderboards and notes.
 
     Attributes:
         runs: names of the runs, in the order given.
         baseline: name of the run that the others were compared with; None for all pairs.
-        differences: ordered by measure, then pair. Against a baseline, the baseline is second.
-        leaderboards: one per measure.
         choices: all choices that affect the numbers.
-        notes: one-line remarks for readers.
+        leaderboards: one per measure.
+        differences: ordered by measure, then pair. Against a baseline, the baseline is second.
         reshuffle: how much the lists of the runs agree; None where only their scores are known.
+        notes: one-line remarks for readers.
+        audit: the audit whose labels correct the values; None without one.
+        corrected: corrected values of each run; None without an audit.
     """
+
+    KIND: ClassVar = "compare"
+    FORMAT: ClassVar = 2  # 1: first version. 2: every file names its kind; "standings" became "ranking".
 
     runs: tuple[str, ...]
     baseline: str | None
-    differences: tuple[Difference, ...]
+    choices: Mapping[str, Any]
     leaderboards: tuple[Leaderboard, ...]
-    choices: dict[str, object]
-    notes: tuple[str, ...]
+    differences: tuple[Difference, ...]
     reshuffle: RunReshuffle | None = None
+    notes: tuple[str, ...] = ()
+    audit: AuditSummary | None = field(default=None, metadata=OMITTED)
+    corrected: tuple[CorrectedRun, ...] | None = field(default=None, metadata=OMITTED)
+
+    @property
+    def level(self) -> float:
+        """Level of intervals, tests and verdicts."""
+        return float(self.choices["level"])
 
     def difference(self, measure: str, first: str, second: str) -> Difference:
         """The difference of two runs on a measure.
@@ -212,34 +236,12 @@ class Comparison(ReprByKind):
         known = ", ".join(f"{each.first} - {each.second} on {each.measure}" for each in self.differences[:3])
         raise InputError(f"{first} - {second} on {measure} was not compared. Compared are {known}, ...")
 
-    def to_dict(self) -> dict[str, object]:
-        """The comparison as a dict, the JSON of `trueval compare`; null if not available."""
-        from trueval.version import __version__
-
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "runs": list(self.runs),
-            "baseline": self.baseline,
-            "choices": self.choices,
-            "leaderboards": [
-                {
-                    **asdict(board),
-                    "left_out": list(board.left_out),
-                    "ranking": [_ranking_row_to_json(row) for row in board.ranking],
-                }
-                for board in self.leaderboards
-            ],
-            "differences": [each.to_dict() for each in self.differences],
-            "reshuffle": None if self.reshuffle is None else nulls(self.reshuffle.to_dict()),
-            "notes": list(self.notes),
-        }
-
     def to_polars(self) -> pl.DataFrame:
         """One row per difference as a polars frame; null if not available."""
         need_polars()
-        return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
+        import polars as pl
+
+        return pl.DataFrame([dict(flatten(each)) for each in self.differences], infer_schema_length=None)
 
     def to_pandas(self) -> Any:
         """The frame of `to_polars` as a pandas frame.
@@ -252,14 +254,13 @@ class Comparison(ReprByKind):
         return to_pandas(self.to_polars())
 
 
-def _ranking_row_to_json(row: RankedSystem) -> object:
-    """A row of a ranking for JSON, with lists in place of tuples."""
-    return nulls({**row._asdict(), "rank_interval": None if row.rank_interval is None else list(row.rank_interval)})
+def flatten(difference: Difference) -> Iterator[tuple[str, object]]:
+    """Names and values of a row of a table, with nested names joined, as win_low or expected_interval_high.
 
-
-def flatten(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
-    """Names and values with nested names joined, as win_low or expected_interval_high."""
-    for name, value in entry.items():
+    Args:
+        difference: its correction is left out.
+    """
+    for name, value in replace(difference, corrected=None).to_dict().items():
         if name == "concentration":
             few = value if isinstance(value, dict) else {"units": None, "share": None}
             yield "concentration_units", None if few["units"] is None else " ".join(few["units"])

@@ -42,7 +42,7 @@ def part_of(view: views.View, file: ResultFile, result: object) -> Part:
         said=tuple(sources.words(each) for each in view.findings),
         blocks=tuple(block for block in blocks if block not in closing),
         closing=tuple(closing),
-        legend=(*explained_marks(view), *view.legend),
+        legend=(*explained_marks(view, "page"), *view.legend),
         notes=tuple(view.notes),
     )
 

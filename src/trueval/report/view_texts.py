@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trueval.report import formats
 from trueval.report.number_texts import FRACTIONS, ValueUnit, unit
 from trueval.report.units import MARKS
-from trueval.report.view import Column, Difference, Quantity, Sentence, Sheet, View
+from trueval.report.view import Column, Difference, Only, Quantity, Sentence, Sheet, View
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -160,19 +160,23 @@ def _cell(column: Column[Any], row: object, scale: ValueUnit) -> str:
 def _sentences(view: View, scale: ValueUnit, legend: bool) -> Iterator[str]:
     """Findings, the marks that occur, the legend, the unit of values, and the footer."""
     yield from (write(each, scale) for each in view.findings)
-    yield from explained_marks(view)
+    yield from explained_marks(view, "text")
     yield from view.legend if legend else ()
     yield from unit(scale)
     yield from view.footer
 
 
-def explained_marks(view: View) -> Iterator[str]:
-    """What the signs that occur in the tables mean: a character in a column of marks, or a whole cell."""
+def explained_marks(view: View, shown: Only) -> Iterator[str]:
+    """What the signs that occur in the tables mean: a character in a column of marks, or a whole cell.
+
+    Args:
+        shown: "page", or "text" for the other formats.
+    """
     wanted = {mark.sign for mark in view.marks}
     found: set[str] = set()
-    for sheet in (sheet for section in view.sections for sheet in section.sheets):
+    for sheet in (sheet for section in view.sections for sheet in section.sheets if sheet.only in ("", shown)):
         for column in sheet.columns:
-            if wanted > found:
+            if wanted > found and column.only in ("", shown):
                 cells = {_cell(column, row, FRACTIONS) for row in sheet.rows}
                 found |= wanted & (set("".join(cells)) if column.unit is MARKS else cells)
     yield from (f"{mark.sign} {mark.meaning}" for mark in view.marks if mark.sign in found)

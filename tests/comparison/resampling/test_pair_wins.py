@@ -55,7 +55,7 @@ def probability(off: float, **choices: Any) -> WinProbability:
 
 @pytest.mark.parametrize("off", [0.0, 1.5e-9, -1.5e-9])
 def test_a_list_with_the_expected_mean_is_used(off: float) -> None:
-    assert probability(off) == (0.5, 0.5, 0.5, "exact")
+    assert probability(off) == WinProbability(0.5, 0.5, 0.5, "exact")
 
 
 @pytest.mark.parametrize("off", [3e-9, -3e-9])
@@ -156,7 +156,7 @@ def test_the_list_of_a_measure_that_is_better_when_lower_is_turned() -> None:
         case = winners(0.0, measures=measures)
         listed: Any = Listed([0.2, 1.0], [0.75, 0.25])
         found = PairWins(case.aligned, [listed, listed], 0, 0).probability(0, 0, 1)
-        assert found == (value, value, value, "exact")
+        assert found == WinProbability(value, value, value, "exact")
 
 
 def test_sums_over_queries_are_listed_while_they_are_few() -> None:

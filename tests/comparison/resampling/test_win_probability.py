@@ -29,7 +29,7 @@ def tied(*queries: tuple[float, float, float]) -> TieMoments:
 
 def assert_win(found: WinProbability, value: float, low: float, high: float) -> None:
     assert found.method == "normal"
-    assert found[:3] == pytest.approx((value, low, high), abs=1e-14)
+    assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=1e-14)
 
 
 def test_berry_esseen_of_a_hundred_coins() -> None:
@@ -68,7 +68,7 @@ def test_bernstein_counts_the_variance_of_all_queries() -> None:
 def test_without_a_variance_nothing_is_known(variance: float) -> None:
     assert normal(tied((1.0, variance, 0.5)), tied((0.0, 0.0, 0.0))) is UNKNOWN
     assert math.isnan(UNKNOWN.value)
-    assert UNKNOWN[1:] == (0.0, 1.0, "none")
+    assert (UNKNOWN.low, UNKNOWN.high, UNKNOWN.method) == (0.0, 1.0, "none")
 
 
 def of_samples(first: np.ndarray, second: np.ndarray, least: int = 10**9) -> WinProbability:
@@ -82,7 +82,7 @@ def test_bounds_of_samples_by_hand() -> None:
     end = (1 - math.sqrt(1 - 4 / 8000)) / 2
     assert bounds_of_mean(1.0, 2) == pytest.approx((end, 1 - end), abs=1e-12)
     found = of_samples(np.array([1.0, 0.0]), np.full(2, 0.5))
-    assert found == (0.5, *bounds_of_mean(1.0, 2), "sampled")
+    assert found == WinProbability(0.5, *bounds_of_mean(1.0, 2), "sampled")
 
 
 def test_a_tie_among_samples_counts_half() -> None:
@@ -147,7 +147,8 @@ def test_exact_by_hand(nudge: float, value: float) -> None:
     second = Atoms(np.array([1.0, 3.0]), np.array([0.6, 0.4]))
     assert exact(first, second).value == pytest.approx(value, abs=1e-15)
     assert exact(second, first).value == pytest.approx(1 - value, abs=1e-15)
-    assert exact(first, second)[1:] == (exact(first, second).value,) * 2 + ("exact",)
+    found = exact(first, second)
+    assert found == WinProbability(found.value, found.value, found.value, "exact")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_exact_by_hand(nudge: float, value: float) -> None:
 )
 def test_certain_by_hand(lowest: float, highest: float, value: float | None) -> None:
     found = certain(lowest, highest)
-    assert found == (None if value is None else (value, value, value, "certain"))
+    assert found == (None if value is None else WinProbability(value, value, value, "certain"))
 
 
 def test_bounds_of_samples_stay_between_0_and_1() -> None:

@@ -12,7 +12,8 @@ With residuals r_i = d_i - the mean difference (for a cluster: the sum of its di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -31,12 +32,14 @@ NAMED: Final = 3
 ROUNDING: Final = 1e-12
 
 
-class Concentration(NamedTuple):
+@dataclass(frozen=True)
+class Concentration:
     """The few queries, or clusters, that account for most of the variance of a difference.
 
     Attributes:
         units: their names, the largest first; empty where nothing varies.
         share: their share of the variance; 0 where nothing varies.
+        of: number of all units.
     """
 
     units: tuple[str, ...]
@@ -58,7 +61,7 @@ class Concentration(NamedTuple):
 
     def to_dict(self) -> dict[str, object]:
         """The concentration as a dict for JSON."""
-        return {**self._asdict(), "units": list(self.units)}
+        return {**vars(self), "units": list(self.units)}
 
 
 def concentration(sums: Floats, sizes: Floats, names: Sequence[str]) -> Concentration | None:

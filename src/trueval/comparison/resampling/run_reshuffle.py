@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,8 @@ MOST_QUERIES: Final = 1_000
 MOST_LISTS: Final = 60_000
 
 
-class PairReshuffle(NamedTuple):
+@dataclass(frozen=True)
+class PairReshuffle:
     """Agreement of the lists of two runs.
 
     Attributes:
@@ -64,11 +65,6 @@ class RunReshuffle:
     queries: int
     of: int
     pairs: tuple[PairReshuffle, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The entry "reshuffle" of the JSON of `trueval compare`."""
-        pairs = [each._asdict() for each in self.pairs]
-        return {"k": self.k, "depth": self.depth, "p": self.p, "queries": self.queries, "of": self.of, "pairs": pairs}
 
 
 def reshuffle_runs(

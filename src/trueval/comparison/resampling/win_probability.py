@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -41,7 +42,8 @@ EQUAL: Final = 1e-9
 MISSED: Final = 1e-3
 
 
-class WinProbability(NamedTuple):
+@dataclass(frozen=True)
+class WinProbability:
     """The probability over tie orders that the first system is the better one.
 
     Attributes:

@@ -14,7 +14,6 @@ from trueval.evaluation.corrected_values import (
     StratumWorth,
 )
 from trueval.evaluation.views.corrections import (
-    DIFFERENCE_INTERVAL,
     DIFFERENCES_TITLE,
     LEGEND,
     TITLE,
@@ -36,7 +35,7 @@ from trueval.report.formats import distinct
 from trueval.report.number_texts import NOT_AVAILABLE, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import shorten_name
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, PERCENT, number
+from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, PERCENT, number
 from trueval.report.view import Answer, Column, Mark, Quantity, Section, Sentence, Sheet, View, policy_section
 
 HEIGHT: Final = 190  # CSS pixels of a plot
@@ -95,7 +94,7 @@ def view(result: Corrected) -> View:
         csv=_csv(result),
         findings=[
             *([] if len(values) < 2 else _most_moved(values)),
-            *[each for each in changes if not each.startswith(f"{values[0].found.measure}: ")][:MOST],  # else answered
+            *[each for each in changes if not each.startswith(f"{values[0].measure}: ")][:MOST],  # else answered
             *list(describe_sign_changes(differences, surely=True))[:MOST],
             *describe_refusals(every),
             *describe_warnings(every),
@@ -123,7 +122,7 @@ def _answer(result: Corrected, values: Sequence[CorrectedRow], differences: Sequ
         return Answer("People's labels correct none of these measures.", QUESTION, sample)
     found = leaders(mine)
     best = mine[0] if found is None else found[1]
-    measure = best.found.measure
+    measure = best.measure
     corrected = (
         Quantity(best.corrected, "estimate"),
         " ",
@@ -154,17 +153,17 @@ def _separation(
     second = ranked[1].name
     for each in differences:
         value = each.value
-        if value is None or value.measure != best.found.measure:
+        if value is None or value.measure != best.measure:
             continue
         if {value.first, value.second} == {best.name, second}:
-            shown = each if value.first == best.name else each.turned("")
+            shown = each if value.first == best.name else each.turn("")
             end = shown.corrected.low if shown.corrected.estimate > 0 else -shown.corrected.high
             decided = "These labels separate the two" if end > 0 else "These labels do not separate the two"
             return (
                 f"{decided}: {best.name} less {second} is ",
-                Quantity(shown.corrected, "estimate", DIFFERENCE),
+                shown.quantity("corrected"),
                 " ",
-                Quantity(shown.value, "corrected", DIFFERENCE_INTERVAL),
+                shown.quantity("corrected", interval=True),
                 ". ",
             )
     return ()
@@ -210,7 +209,7 @@ def _most_moved(answered: Sequence[CorrectedRow]) -> Iterator[Sentence]:
     most = max(answered, key=moved)
     if moved(most) >= 0:
         yield (
-            f"People's labels move {most.found.measure} of {most.name} most: ",
+            f"People's labels move {most.measure} of {most.name} most: ",
             Quantity(most.judge, "estimate"),
             " by the judge's labels, ",
             Quantity(most.corrected, "estimate"),
@@ -245,7 +244,7 @@ def _plans(result: Corrected, every: Sequence[CorrectedRow]) -> Iterator[Section
         return
     units = _units(result)
     columns: list[Column[_Planned]] = [
-        Column("measure", lambda row: row.row.found.measure, NAME),
+        Column("measure", lambda row: row.row.measure, NAME),
         Column("run or difference", lambda row: row.row.name, NAME),
         Column("width now", lambda row: row.plan.now, FRACTION),
         Column("wanted", lambda row: row.plan.wanted, FRACTION),
@@ -277,7 +276,7 @@ def _strata(rows: Sequence[CorrectedRow]) -> Iterator[Sheet[_Stratum]]:
     found = [_Stratum(row, each) for row in rows if row.value is not None for each in row.value.strata]
     if len(found) > len(rows):
         columns: list[Column[_Stratum]] = [
-            Column("measure", lambda row: row.row.found.measure),
+            Column("measure", lambda row: row.row.measure),
             Column("run or difference", lambda row: row.row.name),
             Column("stratum", lambda row: row.stratum.stratum),
             Column("passages", lambda row: row.stratum.population, COUNT),
@@ -294,7 +293,7 @@ def _queries(rows: Sequence[CorrectedRow]) -> Iterator[Sheet[_Query]]:
     found = [_Query(row, each) for row in rows if row.value is not None for each in row.value.open_queries]
     if found:
         columns: list[Column[_Query]] = [
-            Column("measure", lambda row: row.row.found.measure),
+            Column("measure", lambda row: row.row.measure),
             Column("run or difference", lambda row: row.row.name),
             Column("query", lambda row: row.query.query),
             Column("share", lambda row: row.query.share, PERCENT, strong=True),
@@ -335,7 +334,7 @@ def _csv(result: Corrected) -> Sheet[_Line]:
     columns: list[Column[_Line]] = [
         Column("run", lambda row: row.run),
         Column("second", lambda row: row.second),
-        Column("measure", lambda row: row.of.found.measure),
+        Column("measure", lambda row: row.of.measure),
         *csv_columns(),
         Column("width", lambda row: row.of.plan and row.of.plan.now),
         Column("wanted", lambda row: row.of.plan and row.of.plan.wanted),

@@ -1,17 +1,15 @@
 """The kinds of result that `trueval compare`, `trueval power` and `trueval golden correct` give."""
 
-from trueval.comparison.comparison import FORMAT_VERSION, KIND
-from trueval.report.kinds import Kind, files_of, forms_of, kind_of_view, late
+from trueval.report.kinds import kind_of_view
 
-COMPARE = Kind(
-    KIND,
-    format=FORMAT_VERSION,
+COMPARE = kind_of_view(
+    "compare",
+    "trueval.comparison.comparison:Comparison",
+    "trueval.comparison.views.compare:view",
+    format=2,
     order=20,
-    text=forms_of("trueval.comparison.views.tables"),
-    files=files_of("comparison"),
-    page=late("trueval.comparison.views.page:build"),
-    console=late("trueval.comparison.views.printed:console"),
-    notebook=late("trueval.comparison.views.printed:html"),
+    stem="comparison",
+    options=["pairs"],
 )
 
 POWER = kind_of_view(

@@ -1,205 +1,267 @@
-"""The pairs of a comparison on its page: close pairs, and every pair in a folded block."""
+"""The pairs of a comparison as a view shows them: the better run first, or against the baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from trueval.comparison.views.legend import BOUNDED, BOUNDED_LEGEND
-from trueval.report.number_texts import format_difference, format_value
-from trueval.report.page_content import Block, Figure, PageColumn, Table, row_of
+from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard
+from trueval.comparison.resampling.win_probability import WinProbability
+from trueval.comparison.verdict import NOT_SEPARATED, REVERSED
+from trueval.report.figures import Chart
+from trueval.report.number_texts import NOT_AVAILABLE, count_phrase
+from trueval.report.page_content import Figure
 from trueval.report.plots import DifferenceInterval, shorten_name, span_plot
-from trueval.report.result_directory import ResultFile, pointer
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, MARKS, NAME, interval_of, unscaled
+from trueval.report.view import Column, Sheet
 
-MOST_PAIRS = 40  # differences drawn in one plot
-MOST_OPEN = 100  # rows of the table of close calls that are open from the beginning
-KEY = (
+MOST_WITH_ALL_PAIRS: Final = 6  # runs of which text shows all pairs unless asked: 15 lines a measure
+MOST_PAIRS: Final = 40  # differences drawn in one plot
+MOST_LEADING: Final = 12  # of these in the plot that leads a page
+MOST_OPEN: Final = 100  # rows of the table of close calls that are open from the beginning
+BOUNDED: Final = "°"  # beside intervals whose ends are bounds; the mark of `evaluate` for what is not exact
+SHORT: Final = {NOT_SEPARATED: "not separated", REVERSED: "reversed"}  # verdicts in the tables of texts
+KEY: Final = (
     ("ring", "expected difference"),
     ("dot", "the same, separated"),
     ("thin", "simultaneous interval over queries"),
     ("bar", "tie range"),
 )
+SPAN: Final = interval_of(DIFFERENCE)
+CHANCE: Final = unscaled(FRACTION.plain)  # which --percent leaves as it is
 
 
 class ShownPair(NamedTuple):
-    """A difference as the page shows it: the better run first, or against the baseline.
+    """A difference as it is shown.
 
     Attributes:
-        place: index in the differences of the file.
-        entry: the difference's entry.
-        turned: whether the page shows the pair in reverse order.
-        rank: ranks of the two runs in the leaderboard, by which pairs are sorted.
+        found: the difference.
+        shown: the same in the direction shown.
+        ranks: places of its runs in the ranking, by which pairs are sorted.
     """
 
-    place: int
-    entry: Mapping[str, Any]
-    turned: bool
-    rank: tuple[int, int]
+    found: Difference
+    shown: Difference
+    ranks: tuple[int, int]
 
     @property
-    def names(self) -> tuple[str, str]:
-        """The two runs, in the order shown."""
-        first, second = self.entry["first"], self.entry["second"]
-        return (second, first) if self.turned else (first, second)
-
-    def along(self, name: str) -> tuple[float, float]:
-        """An interval of the difference in the direction shown."""
-        low, high = self.entry[name]
-        return _reverse_interval(low, high) if self.turned else (low, high)
+    def turned(self) -> bool:
+        """Whether it is shown as the second run less the first."""
+        return self.shown is not self.found
 
 
-# ---- pairs ----
-
-
-def _pairs(data: Mapping[str, Any]) -> list[ShownPair]:
-    """Every difference, by measure and the rank of its runs, the better one first; against a baseline as stored."""
-    places = {
-        (board["measure"], row["run"]): place
-        for board in data["leaderboards"]
-        for place, row in enumerate(board["ranking"])
-    }
-    found = []
-    for index, each in enumerate(data["differences"]):
-        rank = tuple(places.get((each["measure"], each[side]), len(places)) for side in ("first", "second"))
-        turned = data["baseline"] is None and rank[0] > rank[1]
-        found.append(
-            ShownPair(index, each, turned, (min(rank), max(rank)) if data["baseline"] is None else (rank[0], 0))
-        )
-    measures = list(dict.fromkeys(each["measure"] for each in data["differences"]))
-    return sorted(found, key=lambda pair: (measures.index(pair.entry["measure"]), pair.rank))
-
-
-def _close(data: Mapping[str, Any], pairs: Sequence[ShownPair]) -> list[ShownPair]:
-    """Neighbors in the ranking of each measure; against a baseline, every pair."""
-    if data["baseline"] is not None:
-        return list(pairs)
-    neighbors = {
-        (board["measure"], one["run"], other["run"])
-        for board in data["leaderboards"]
-        for one, other in pairwise(board["ranking"])
-    }
-    return [pair for pair in pairs if (pair.entry["measure"], *pair.names) in neighbors]
-
-
-def close_block(file: ResultFile) -> Block:
-    """Close pairs as a figure and a table, and every pair in a folded block.
+def pairs_of(result: Comparison, board: Leaderboard) -> list[ShownPair]:
+    """The pairs of a measure by the ranks of their runs, the better run first; against a baseline as they are.
 
     Args:
-        file: the comparison.
+        result: that the measure is of.
+        board: of the measure.
     """
-    pairs, level = _pairs(file.data), file.data["choices"]["level"]
-    close = _close(file.data, pairs)
-    against = file.data["baseline"] is not None
-    words = (
-        "A difference is the first run's value less the second's"
-        + ("" if against else ", the better run first")
-        + f". The interval is what the queries leave open of all differences together, at level {level:g}; p is "
-        f"adjusted for the same family ({file.data['choices']['correction']}). The tie range holds every value that "
-        "the orders of equal scores allow.",
+    places = {row.run: place for place, row in enumerate(board.ranking)}
+    found = []
+    for each in result.differences:
+        if each.measure == board.measure:
+            ranks = places[each.first], places[each.second]
+            if result.baseline is None and ranks[0] > ranks[1]:
+                found.append(ShownPair(each, turn(each), ranks[::-1]))
+            else:
+                found.append(ShownPair(each, each, ranks))
+    return sorted(found, key=lambda pair: pair.ranks)
+
+
+def turn(found: Difference) -> Difference:
+    """The same pair the other way round: second - first.
+
+    Args:
+        found: a difference.
+    """
+    names = ("expected_interval", "realized_interval", "simultaneous_interval", "simultaneous_realized_interval")
+    ends: dict[str, Any] = {name: Interval(*(0.0 - end for end in reversed(getattr(found, name)))) for name in names}
+    win = found.win
+    return replace(
+        found,
+        first=found.second,
+        second=found.first,
+        expected=0.0 - found.expected,
+        lowest=0.0 - found.highest,
+        highest=0.0 - found.lowest,
+        tie_broken=0.0 - found.tie_broken,
+        win=WinProbability(1 - win.value, 1 - win.high, 1 - win.low, win.method),
+        cohen_d=0.0 - found.cohen_d,
+        hedges_g=0.0 - found.hedges_g,
+        wins=found.losses,
+        losses=found.wins,
+        **ends,
     )
-    caption = "Every run against the baseline." if against else "Neighbors in the ranking of each measure."
-    tables = (
-        _table(file, "close-table", caption, CLOSE, close, folded=len(close) > MOST_OPEN),
-        _pair_table(file, pairs),
+
+
+def close_pairs(result: Comparison, board: Leaderboard, pairs: Sequence[ShownPair]) -> list[ShownPair]:
+    """The pairs of neighbors in the ranking of a measure; against a baseline every pair.
+
+    Args:
+        result: that the measure is of.
+        board: of the measure.
+        pairs: all of it.
+    """
+    if result.baseline is not None:
+        return list(pairs)
+    neighbors = {(one.run, other.run) for one, other in pairwise(board.ranking)}
+    return [pair for pair in pairs if (pair.shown.first, pair.shown.second) in neighbors]
+
+
+def only_close(result: Comparison, pairs: str) -> bool:
+    """Whether texts show only neighbors in the ranking: with 17 runs all pairs would be 136 lines per measure.
+
+    Args:
+        result: of a comparison.
+        pairs: what was asked for: "close", "all", or "" for all where they are few.
+    """
+    few = len(result.runs) <= MOST_WITH_ALL_PAIRS
+    return result.baseline is None and (pairs == "close" or (not pairs and not few))
+
+
+def _write_win(win: WinProbability) -> str:
+    chance = NOT_AVAILABLE if win.value != win.value else f"{win.value:.3f}"
+    return f"~{chance}" if win.value == win.value and win.method in ("normal", "sampled") else chance
+
+
+def describe_verdict(row: Difference) -> str:
+    """The verdict in a few words; a reversed pair may be separated too."""
+    return "reversed, separated" if row.reversed and row.separated else SHORT.get(row.verdict, row.verdict)
+
+
+def text_sheet(result: Comparison, board: Leaderboard, pairs: str) -> Sheet[Difference]:
+    """The pairs of a measure for a terminal, Markdown and LaTeX.
+
+    Args:
+        result: that the measure is of.
+        board: of the measure.
+        pairs: as in `only_close`.
+    """
+    every = pairs_of(result, board)
+    close = close_pairs(result, board, every) if only_close(result, pairs) else every
+    title = f"{board.measure}: differences"
+    if len(close) < len(every):
+        title += f", neighbors in the ranking (--pairs all shows all {len(every):,} pairs)"
+    bounded = any(pair.found.realized_bounded for pair in close)
+    columns: list[Column[Difference]] = [
+        Column("A", lambda row: row.first, NAME),
+        Column("B", lambda row: row.second, NAME),
+        Column("A - B", lambda row: row.expected, DIFFERENCE),
+        Column(f"{result.level:.0%} interval", lambda row: row.realized_interval, SPAN),
+        *([Column[Difference]("", lambda row: BOUNDED * row.realized_bounded, MARKS)] if bounded else []),
+        Column("over tie orders", lambda row: row.tie_range, SPAN, leaves=3),
+        Column("p", lambda row: row.tests.adjusted, CHANCE),
+        Column("win", lambda row: row.win, unscaled(_write_win), leaves=2),
+        Column("w/t/l", lambda row: f"{row.wins}/{row.ties}/{row.losses}", unscaled(str), leaves=1),
+        Column("verdict", describe_verdict),
+    ]
+    return Sheet(title, [pair.shown for pair in close], columns, only="text")
+
+
+CLOSE: Final[tuple[Column[Difference], ...]] = (
+    Column("measure", lambda row: row.measure),
+    Column("first", lambda row: row.first, turned="/second"),
+    Column("second", lambda row: row.second, turned="/first"),
+    Column("difference", lambda row: row.expected, DIFFERENCE, strong=True, turned="-"),
+    Column("interval", lambda row: row.simultaneous_interval, SPAN, ends=("interval from", "to"), turned="-"),
+    Column("p", lambda row: row.tests.adjusted, CHANCE),
+    Column("verdict", lambda row: row.verdict),
+    Column("ties from", lambda row: row.lowest, DIFFERENCE, turned="-/highest"),
+    Column("to", lambda row: row.highest, DIFFERENCE, turned="-/lowest"),
+)
+EVERY: Final[tuple[Column[Difference], ...]] = (
+    *CLOSE,
+    Column("alone", lambda row: row.expected_interval, SPAN, ends=("interval of this pair alone", "to"), turned="-"),
+    Column("joint", lambda row: row.realized_interval, SPAN, ends=("joint interval from", "to"), turned="-"),
+    Column("tie-broken", lambda row: row.tie_broken, DIFFERENCE, turned="-"),
+    Column("win", lambda row: row.win.value, CHANCE, turned="1 - /win/value"),
+    Column("wins", lambda row: row.wins, COUNT, turned="/losses"),
+    Column("ties", lambda row: row.ties, COUNT),
+    Column("losses", lambda row: row.losses, COUNT, turned="/wins"),
+)
+
+
+def page_sheets(result: Comparison, close: Sequence[ShownPair], every: Sequence[ShownPair]) -> Iterator[Sheet[Any]]:
+    """The close calls, and every pair, for the page.
+
+    Args:
+        result: of a comparison.
+        close: pairs of all measures.
+        every: pairs of all measures.
+    """
+    about = "Every run against the baseline." if result.baseline is not None else "Neighbors in the ranking."
+    yield _page_sheet("close-table", about, CLOSE, close, folded=len(close) > MOST_OPEN)
+    # Most comparisons hold exact intervals only, and have no column for what is not.
+    bounded: Column[Difference] = Column("bounded", lambda row: BOUNDED * row.realized_bounded, MARKS)
+    columns = (*EVERY, bounded) if any(pair.found.realized_bounded for pair in every) else EVERY
+    caption = (
+        "Every pair, with the interval that a pair has alone, the joint interval over queries and orders of equal "
+        "scores, the probability over tie orders that the first run is the better one, and queries won, tied and lost."
     )
-    title = f"Against {file.data['baseline']}" if against else "Close calls"
-    figures = tuple(_figures(close, against=against))
-    notes = tuple((note,) for note in file.data["notes"])
-    return Block("differences", title, (words, *notes), figures, tables, place="decisions")
+    yield _page_sheet("difference-table", caption, columns, every, folded=True)
 
 
-def _figures(close: Sequence[ShownPair], *, against: bool) -> Iterator[Figure]:
-    measures = list(dict.fromkeys(pair.entry["measure"] for pair in close))
-    for index, measure in enumerate(measures):
-        mine = [pair for pair in close if pair.entry["measure"] == measure and pair.entry["expected"] is not None]
-        if not mine:
-            continue
-        shown = mine[:MOST_PAIRS]
-        spans = [_span(pair, against=against) for pair in shown]
-        title = measure if len(shown) == len(mine) else f"{measure}: the first {len(shown)} of {len(mine)}"
-        description = f"Differences of expected {measure} with their tie ranges and simultaneous intervals."
-        yield Figure(f"differences-{index}", title, description, span_plot(spans), key=KEY)
+def _page_sheet(
+    name: str, caption: str, columns: Sequence[Column[Difference]], pairs: Sequence[ShownPair], *, folded: bool
+) -> Sheet[Difference]:
+    of = {id(pair.shown): pair for pair in pairs}
+    return Sheet(
+        "",
+        [pair.shown for pair in pairs],
+        columns,
+        caption=caption,
+        folded=folded,
+        only="page",
+        id=name,
+        part=lambda row: of[id(row)].found,
+        turned=lambda row: of[id(row)].turned,
+    )
 
 
-def _span(pair: ShownPair, *, against: bool) -> DifferenceInterval:
-    names = pair.names[:1] if against else pair.names
-    entry = pair.entry
-    ties = (entry["lowest"], entry["highest"])
+def pair_figures(result: Comparison, board: Leaderboard, place: int, most: int = MOST_PAIRS) -> list[Figure]:
+    """The plot of the close pairs of a measure; none where it has no value.
+
+    Args:
+        result: that the measure is of.
+        board: of the measure.
+        place: of the measure among all.
+        most: pairs that are drawn.
+    """
+    close = close_pairs(result, board, pairs_of(result, board))
+    known = [pair.shown for pair in close if pair.shown.expected == pair.shown.expected]
+    if not known:
+        return []
+    title = board.measure if len(known) <= most else f"{board.measure}: the first {most} of {len(known)}"
+    spans = [_span(pair, against=result.baseline is not None) for pair in known[:most]]
+    against = "" if result.baseline is None else f", less {result.baseline}"
+    description = f"Differences of expected {board.measure}{against}, with tie ranges and simultaneous intervals."
+
+    def chart(width: int) -> Chart:
+        return span_plot(spans, width=width)
+
+    return [Figure(f"differences-{place}", f"{title}{against}", description, chart, key=KEY)]
+
+
+def _span(shown: Difference, *, against: bool) -> DifferenceInterval:
+    names = [shown.first] if against else [shown.first, shown.second]
+    low, high = shown.simultaneous_interval
     return DifferenceInterval(
         " − ".join(shorten_name(name, 24) for name in names),
-        -entry["expected"] if pair.turned else entry["expected"],
-        _reverse_interval(*ties) if pair.turned else ties,
-        pair.along("simultaneous_interval"),
-        entry["separated"],
+        shown.expected,
+        (shown.lowest, shown.highest),
+        (low, high) if low == low and high == high else (None, None),
+        shown.separated,
     )
 
 
-def _reverse_interval(low: float | None, high: float | None) -> Any:
-    return tuple(None if end is None else -end if end else end for end in (high, low))
+def heading(board: Leaderboard) -> str:
+    """The heading of a measure: its direction and its queries.
 
-
-def _ends(name: str, title: str = "from") -> tuple[PageColumn, PageColumn]:
-    low, high = f"/{name}/0", f"/{name}/1"
-    return (
-        PageColumn(title, low, True, format_difference, turned=f"-{high}"),
-        PageColumn("to", high, True, format_difference, turned=f"-{low}"),
-    )
-
-
-CLOSE = (
-    PageColumn("measure", "/measure"),
-    PageColumn("first", "/first", turned="/second"),
-    PageColumn("second", "/second", turned="/first"),
-    PageColumn("difference", "/expected", True, format_difference, lambda _: True, "-/expected"),
-    *_ends("simultaneous_interval", "interval from"),
-    PageColumn("p", "/tests/adjusted", True, format_value),
-    PageColumn("verdict", "/verdict"),
-    PageColumn("ties from", "/lowest", True, format_difference, turned="-/highest"),
-    PageColumn("to", "/highest", True, format_difference, turned="-/lowest"),
-)
-EVERY = (
-    *CLOSE,
-    *_ends("expected_interval", "interval of this pair alone"),
-    *_ends("realized_interval", "joint interval from"),
-    PageColumn("tie-broken", "/tie_broken", True, format_difference, turned="-/tie_broken"),
-    PageColumn("win", "/win/value", True, format_value, turned="1 - /win/value"),
-    PageColumn("wins", "/wins", True, turned="/losses"),
-    PageColumn("ties", "/ties", True),
-    PageColumn("losses", "/losses", True, turned="/wins"),
-)
-
-
-def _table(
-    file: ResultFile,
-    name: str,
-    caption: str,
-    columns: tuple[PageColumn, ...],
-    pairs: Sequence[ShownPair],
-    *,
-    folded: bool,
-) -> Table:
-    rows = tuple(row_of(pointer("differences", pair.place), columns, pair.entry, turned=pair.turned) for pair in pairs)
-    return Table(name, (caption,), file.name, columns, rows, folded=folded)
-
-
-def _pair_table(file: ResultFile, pairs: Sequence[ShownPair]) -> Table:
-    # Most comparisons hold exact intervals only, and have no column for what is not.
-    bounded = any(pair.entry["realized_bounded"] for pair in pairs)
-    columns = (*EVERY, PageColumn("bounded")) if bounded else EVERY
-    rows = tuple(
-        row_of(
-            pointer("differences", pair.place),
-            columns,
-            pair.entry,
-            BOUNDED if pair.entry["realized_bounded"] else "",
-            turned=pair.turned,
-        )
-        for pair in pairs
-    )
-    words = (
-        "Every pair, with the interval that a pair has alone, the joint interval over queries and orders of equal "
-        "scores, the probability over tie orders that the first run is the better one, and queries won, tied and lost.",
-    )
-    notes = (BOUNDED_LEGEND,) if bounded else ()
-    return Table("difference-table", words, file.name, columns, rows, notes, folded=True)
+    Args:
+        board: of the measure.
+    """
+    left_out = f", {len(board.left_out)} left out" if board.left_out else ""
+    return f"{board.measure}: {board.better} is better, {count_phrase(board.queries, 'query', 'queries')}{left_out}"

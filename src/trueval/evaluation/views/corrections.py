@@ -67,11 +67,23 @@ class CorrectedRow(NamedTuple):
         name: name of the run, or the names of two with a minus between.
         found: the correction.
         judged: the judge's mean, known where a correction is refused.
+        of: the correction in the result, where `found` is a difference that is shown the other way round.
     """
 
     name: str
     found: RefusedValue | CorrectedValue
     judged: JudgeMean = NO_JUDGE
+    of: RefusedValue | CorrectedValue | None = None
+
+    @property
+    def source(self) -> RefusedValue | CorrectedValue:
+        """The correction in the result."""
+        return self.found if self.of is None else self.of
+
+    @property
+    def measure(self) -> str:
+        """The measure's text form."""
+        return self.found.measure
 
     @property
     def value(self) -> CorrectedValue | None:
@@ -103,16 +115,42 @@ class CorrectedRow(NamedTuple):
         """The labels that a narrower interval takes."""
         return None if self.value is None else self.value.plan
 
-    def turned(self, name: str) -> CorrectedRow:
+    @property
+    def correlation(self) -> float | None:
+        """How far the judge's value of a query says what people's is."""
+        return None if self.value is None else self.value.correlation
+
+    @property
+    def weight(self) -> float | None:
+        """How much of the judge's values the correction uses."""
+        return None if self.value is None else self.value.weight
+
+    @property
+    def labels(self) -> int | None:
+        """The number of people's labels that it uses."""
+        return None if self.value is None else self.value.labels
+
+    def quantity(self, part: str, *, interval: bool = False) -> Quantity:
+        """A value of a difference for a sentence, or its interval.
+
+        Args:
+            part: "judge", "people" or "corrected".
+        """
+        turned = self.of is not None
+        if interval:
+            return Quantity(self.source, part, DIFFERENCE_INTERVAL, turned)
+        return Quantity(getattr(self.source, part), "estimate", DIFFERENCE, turned)
+
+    def turn(self, name: str) -> CorrectedRow:
         """The difference the other way round: second - first.
 
         Args:
             name: of it.
         """
         if self.value is None:
-            return CorrectedRow(name, self.found, _negated(self.judged))
+            return CorrectedRow(name, self.found, _negated(self.judged), self.found)
         parts = {each: _negated(getattr(self.value, each)) for each in ("judge", "people", "corrected")}
-        return CorrectedRow(name, replace(self.value, **parts))
+        return CorrectedRow(name, replace(self.value, **parts), of=self.found)
 
 
 def _negated(part: T) -> T:
@@ -126,7 +164,7 @@ def by_measure(rows: Iterable[CorrectedRow]) -> list[tuple[str, list[CorrectedRo
     """Corrections grouped by measure, in order of first appearance."""
     found: dict[str, list[CorrectedRow]] = {}
     for each in rows:
-        found.setdefault(each.found.measure, []).append(each)
+        found.setdefault(each.measure, []).append(each)
     return list(found.items())
 
 
@@ -159,7 +197,7 @@ def leaders(rows: Sequence[CorrectedRow]) -> tuple[CorrectedRow, CorrectedRow] |
     known = [each for each in rows if each.corrected.estimate == each.corrected.estimate]
     if len(known) < 2:
         return None
-    measure = known[0].found.measure
+    measure = known[0].measure
     return min(known, key=_worth("judge", measure)), min(known, key=_worth("corrected", measure))
 
 
@@ -176,21 +214,27 @@ def corrected_sheet(
     unit, span = (DIFFERENCE, DIFFERENCE_INTERVAL) if differences else (FRACTION, INTERVAL)
     level = f"{rows[0].found.level:.0%}" if rows else "95%"
     columns: list[Column[CorrectedRow]] = [
-        Column("measure", lambda row: row.found.measure, NAME),
-        Column("difference" if differences else "run", lambda row: row.name, NAME),
-        Column("judge", lambda row: row.judge.estimate, unit),
-        Column("corrected", lambda row: row.corrected.estimate, unit, strong=True),
-        Column(f"{level} interval", lambda row: row.corrected, span, ends=(f"{level} from", "to")),
-        Column("people", lambda row: row.people.estimate, unit),
-        Column(f"{level} of people", lambda row: row.people, span, leaves=1, ends=("people from", "to")),
-        Column("correlation", lambda row: None if row.value is None else row.value.correlation, FRACTION, only="page"),
-        Column(
-            "weight of the judge", lambda row: None if row.value is None else row.value.weight, FRACTION, only="page"
-        ),
-        Column("labels", lambda row: None if row.value is None else row.value.labels, COUNT, leaves=2),
+        Column("measure", lambda row: row.measure, NAME),
+        Column("difference" if differences else "run", lambda row: str(row.name), NAME),
+        Column("judge", lambda row: row.judge.estimate, unit, turned="-"),
+        Column("corrected", lambda row: row.corrected.estimate, unit, strong=True, turned="-"),
+        Column(f"{level} interval", lambda row: row.corrected, span, ends=(f"{level} from", "to"), turned="-"),
+        Column("people", lambda row: row.people.estimate, unit, turned="-"),
+        Column(f"{level} of people", lambda row: row.people, span, leaves=1, ends=("people from", "to"), turned="-"),
+        Column("correlation", lambda row: row.correlation, FRACTION, only="page"),
+        Column("weight of the judge", lambda row: row.weight, FRACTION, only="page"),
+        Column("labels", lambda row: row.labels, COUNT, leaves=2),
     ]
     title = DIFFERENCES_TITLE if differences else TITLE
-    return Sheet(title, rows, columns, folded=len(rows) > MOST_OPEN, id=f"{prefix}corrected-table")
+    return Sheet(
+        title,
+        rows,
+        columns,
+        folded=len(rows) > MOST_OPEN,
+        id=f"{prefix}corrected-table",
+        part=lambda row: row.source,
+        turned=lambda row: row.of is not None,
+    )
 
 
 def corrected_figures(rows: Sequence[CorrectedRow], *, differences: bool = False, prefix: str = "") -> list[Figure]:
@@ -297,8 +341,8 @@ def describe_refusals(rows: Iterable[CorrectedRow]) -> Iterator[str]:
     reasons: dict[str, dict[str, None]] = {}
     for each in rows:
         if each.refused is not None:
-            reason = each.refused.removeprefix(f"{each.found.measure}: ")
-            reasons.setdefault(reason, {})[each.found.measure] = None
+            reason = each.refused.removeprefix(f"{each.measure}: ")
+            reasons.setdefault(reason, {})[each.measure] = None
     for reason, measures in reasons.items():
         yield f"{_list(list(measures))}: not corrected: {reason}"
 
@@ -312,8 +356,8 @@ def describe_warnings(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     about: dict[str, dict[str, None]] = {}
     for each in rows:
         for warning in () if each.value is None else each.value.warnings:
-            about.setdefault(warning, {})[each.found.measure] = None
-    measures = {each.found.measure for each in rows if each.value is not None}
+            about.setdefault(warning, {})[each.measure] = None
+    measures = {each.measure for each in rows if each.value is not None}
     for warning, named in about.items():
         where = "" if set(named) == measures else f"{_list(list(named))}: "
         yield f"{where}{warning[:1].upper() if not where else warning[:1]}{warning[1:]}"
@@ -351,12 +395,12 @@ def describe_sign_changes(rows: Sequence[CorrectedRow], *, surely: bool = False)
         end = each.corrected.low if value > 0 else each.corrected.high
         if judge * value < 0 and not (surely and not end * value > 0):
             yield (
-                f"{each.found.measure}, {each.name}: ",
-                Quantity(each.judge, "estimate", DIFFERENCE),
+                f"{each.measure}, {each.name}: ",
+                each.quantity("judge"),
                 " by the judge's labels, ",
-                Quantity(each.corrected, "estimate", DIFFERENCE),
+                each.quantity("corrected"),
                 " corrected by people's ",
-                Quantity(each.value, "corrected", DIFFERENCE_INTERVAL),
+                each.quantity("corrected", interval=True),
                 ".",
             )
 
