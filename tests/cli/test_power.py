@@ -92,7 +92,11 @@ def test_against_a_baseline_and_with_other_chances(trueval: Command, runs: Path)
 
 @pytest.mark.parametrize(
     ("form", "beginning"),
-    [("csv", "measure,better,queries"), ("markdown", "**RR: these 12"), ("latex", "% RR: these 12")],
+    [
+        ("csv", "measure,better,queries"),
+        ("markdown", "### How small a difference can these queries find?"),
+        ("latex", "% RR: these 12"),
+    ],
 )
 def test_text_formats(trueval: Command, runs: Path, form: str, beginning: str) -> None:
     status, out, err = trueval("power", *paths(runs, "good", "half"), "-m", "RR", "--format", form)
@@ -120,7 +124,9 @@ def test_a_published_mean(trueval: Command, tmp_path: Path) -> None:
     assert "it cannot be significant at 0.05." in " ".join(out.split())
     assert json.loads(trueval(*asked, "--format", "json").out)["least_p"] == 0.25
     assert trueval(*asked, "--format", "csv").out.splitlines()[1].endswith(",clopper-pearson,0.25")
-    assert trueval(*asked, "--format", "markdown").out.startswith("**A mean of 0.8000 over 50 queries")
+    assert trueval(*asked, "--format", "markdown").out.startswith(
+        "### What does a published mean support?\n\n**A mean of 0.8000 over 50 queries"
+    )
     assert r"0.8000 & 50 & [0.6628, 0.8997] & 0.0600 & 0.2500 \\" in trueval(*asked, "--format", "latex").out
     assert (
         "A mean of 80.00 over 50 queries supports the 0.95 interval [66.28, 89.97]." in trueval(*asked, "--percent").out

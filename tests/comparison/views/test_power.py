@@ -24,7 +24,7 @@ from trueval.report.page import page
 from trueval.report.page_content import Part
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import render_text
-from trueval.report.view_texts import as_csv, as_latex, as_markdown, in_terminal
+from trueval.report.view_texts import as_csv, as_latex, as_markdown, in_terminal, write
 
 
 @pytest.fixture(autouse=True)
@@ -153,3 +153,34 @@ def test_pages_and_figures_are_written(tmp_path: Path) -> None:
         "power.png",
         "power.svg",
     ]
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [
+        (20, "nDCG@10: these 30 queries find a difference of 0.0500, which takes 20, where runs vary "),
+        (
+            31,
+            "nDCG@10: these 30 queries are too few to find a difference of 0.0500, which takes 31, where runs vary ",
+        ),
+        (None, "nDCG@10: no number of queries finds a difference of 0.0500, where runs vary "),
+    ],
+)
+def test_the_answer_is_about_the_difference_that_was_asked_about(needed: int | None, said: str) -> None:
+    result = asked(2, difference=0.05)
+    (found,) = result.measures
+    (pair,) = found.pairs
+    changed = replace(pair, expected=replace(pair.expected, queries_needed=needed))
+    answer = view(replace(result, measures=(replace(found, pairs=(changed,)),))).answer
+    assert write(answer.sentence, FRACTIONS) == f"{said}as {pair.first} and {pair.second} do."
+    assert answer.question == "Can these queries find a difference of 0.05?"
+    assert answer.next == ('trueval compare QRELS RUN RUN -m "nDCG@10"' if needed == 20 else "")
+
+
+def test_without_a_difference_the_measured_one_is_doubted() -> None:
+    result = asked(2)
+    (pair,) = result.measures[0].pairs
+    answer = view(result).answer
+    measured = f"{pair.first} - {pair.second} was measured as {pair.expected.difference:+.4f}, which takes "
+    assert write(answer.change, FRACTIONS).startswith(measured)
+    assert answer.next == 'trueval power QRELS RUN RUN -m "nDCG@10" --difference X'

@@ -68,13 +68,13 @@ def view(result: Power) -> View:
     Args:
         result: of the command.
     """
-    findings = [*_findings(result)] or [("No differences that these queries could find are known.",)]
+    findings = [*_findings(result)]
     shares = [f"{found.measure}: {share}" for found in result.measures for share in _describe_shares(found)]
     texts = [sheet for found in result.measures for sheet in _text_sheets(result, found)]
     figures = [figure for at, found in enumerate(result.measures) for figure in _figures(result, found, at)]
     return View(
         title="Power",
-        answer=Answer(findings[0]),
+        answer=_answer(result),
         lead=figures[0] if figures else None,
         sections=[
             Section("Least differences and queries needed", [*texts, _all_pairs(result)], _explanation(result)),
@@ -90,17 +90,61 @@ def view(result: Power) -> View:
     )
 
 
+def _answer(result: Power) -> Answer:
+    """The first measure: the least difference that is found, or whether the wanted one is."""
+    wanted, choices = result.choices["difference"], result.choices
+    question = "How small a difference can these queries find?"
+    if wanted is not None:
+        question = f"Can these queries find a difference of {wanted:g}?"
+    known = [(found, pair) for found in result.measures if (pair := middle_pair(select_pairs(result, found)))]
+    if not known:
+        return Answer(("No differences that these queries could find are known.",), question)
+    found, pair = known[0]
+    sure = (
+        f"What they find, trueval compare separates at level {choices['level']:.4g} with a chance of "
+        f"{choices['power']:.4g}, all pairs of a measure decided together, on other queries like these."
+    )
+    runs, sentence = f'QRELS RUN RUN -m "{found.measure}"', _finding(found, pair, wanted)
+    if wanted is not None:
+        enough = pair.expected.queries_needed is not None and pair.expected.queries_needed <= found.queries
+        return Answer(sentence, question, sure, next=f"trueval compare {runs}" if enough else "")
+    measured = (
+        f"{pair.first} - {pair.second} was measured as ",
+        Quantity(pair.expected, "difference", DIFFERENCE),
+        ", which takes ",
+        Quantity(pair.expected, "queries_needed", QUERIES_NEEDED),
+        " queries, and is itself uncertain: name the difference that matters.",
+    )
+    return Answer(sentence, question, sure, measured, f"trueval power {runs} --difference X")
+
+
 def _findings(result: Power) -> Iterator[Sentence]:
     for found in result.measures:
         pair = middle_pair(select_pairs(result, found))
         if pair is not None:
-            yield (
-                f"{found.measure}: these ",
-                Quantity(found, "queries", COUNT),
-                " queries find a difference from ",
-                Quantity(pair.expected, "least_difference"),
-                f" on, where runs vary as {pair.first} and {pair.second} do.",
-            )
+            yield _finding(found, pair, result.choices["difference"])
+
+
+def _finding(found: MeasurePower, pair: PairPower, wanted: float | None) -> Sentence:
+    """What the queries find by a measure, by its pair in the middle."""
+    vary, queries = f"where runs vary as {pair.first} and {pair.second} do.", Quantity(found, "queries", COUNT)
+    if wanted is None:
+        least = Quantity(pair.expected, "least_difference")
+        return (f"{found.measure}: these ", queries, " queries find a difference from ", least, f" on, {vary}")
+    difference, needed = Quantity(pair, "wanted"), pair.expected.queries_needed
+    if needed is None:
+        return (f"{found.measure}: no number of queries finds a difference of ", difference, f", {vary}")
+    find = "find" if needed <= found.queries else "are too few to find"
+    take = Quantity(pair.expected, "queries_needed", QUERIES_NEEDED)
+    return (
+        f"{found.measure}: these ",
+        queries,
+        f" queries {find} a difference of ",
+        difference,
+        ", which takes ",
+        take,
+        f", {vary}",
+    )
 
 
 def _describe_shares(found: MeasurePower) -> Iterator[str]:

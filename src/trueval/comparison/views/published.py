@@ -46,7 +46,13 @@ def view(result: PublishedMean) -> View:
     ]
     return View(
         title="A published mean",
-        answer=Answer(answer),
+        answer=Answer(
+            answer,
+            "What does a published mean support?",
+            f"Interval: {METHODS[result.method]}.",
+            "The runs themselves say more: trueval compare tests them query by query.",
+            "trueval compare QRELS RUN RUN",
+        ),
         sections=[
             Section(
                 "A published mean",
@@ -55,7 +61,7 @@ def view(result: PublishedMean) -> View:
             )
         ],
         csv=Sheet("", [result], csv),
-        findings=[*_describe_difference(result), f"Interval: {METHODS[result.method]}."],
+        findings=list(_describe_difference(result)),
         legend=[],
     )
 
