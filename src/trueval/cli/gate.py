@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import typer
 
 from trueval.cli.options import ClusterFile, Intervals
-from trueval.cli.output import say
 from trueval.cli.paths import find_run, with_baseline
 from trueval.cli.progress import progress
 
@@ -363,22 +362,21 @@ def summary(results: Mapping[str, Any], gated: GateFindings) -> str:
         results: results of the runs.
         gated: what the gates found.
     """
-    from trueval.comparison.views.checks import to_markdown as checks_to_markdown
+    from trueval.comparison.views.checks import view
     from trueval.evaluation.views.kind import EVALUATE
+    from trueval.report.view_texts import as_markdown
 
-    return f"{checks_to_markdown(gated.checks, gated.self_test)}{EVALUATE.write(results, 'markdown')}"
+    checks = as_markdown(view(gated.checks, gated.self_test))
+    return f"## trueval\n\n{checks}\n{EVALUATE.write(results, 'markdown')}"
 
 
 def _say(gated: GateFindings) -> None:
     """Print to stderr, whatever the format: stdout is for the results."""
     from rich.console import Console
 
-    from trueval.comparison.views.checks import head, self_test_lines, sentences, table
+    from trueval.comparison.views.checks import view
+    from trueval.report.view_texts import in_terminal
 
     console = Console(stderr=True, highlight=False)
-    console.print(f"\n{head(gated.checks)}", markup=False)
-    console.print(table(gated.checks))
-    for line in sentences(gated.checks):
-        say(line)
-    for line in () if gated.self_test is None else self_test_lines(gated.self_test):
-        say(line)
+    console.print()
+    console.print(in_terminal(view(gated.checks, gated.self_test)), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""How the checks of a gate look: a table in a terminal, Markdown for the page of a build, sentences."""
+"""The view of a gate: its checks, and what they leave open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from trueval.comparison.checks import CANNOT_TELL, POWER, Check
 from trueval.comparison.labels.label_source import JUDGE
 from trueval.printable import printable
-from trueval.report.formats import pipes
 from trueval.report.number_texts import (
     MANY_QUERIES,
     NOT_AVAILABLE,
@@ -19,13 +18,40 @@ from trueval.report.number_texts import (
     interval,
     percent,
 )
+from trueval.report.units import NAME, unscaled
+from trueval.report.view import Answer, Column, Mark, Section, Sheet, View
 
 if TYPE_CHECKING:
     from trueval.comparison.gate.self_test import Alarms, SelfTest
-    from trueval.report.terminal import TerminalGrid
 
-HEADINGS: Final = ("verdict", "run", "measure", "limit", "found")
-NEEDED: Final = "needed"
+QUERIES_NEEDED: Final = unscaled(attainable)
+QUESTION: Final = "Do the runs keep their limits?"
+
+
+def view(checks: Sequence[Check], self_test: SelfTest | None = None) -> View:
+    """What a gate shows: how many checks failed, every check with its numbers, and what needs a sentence.
+
+    Args:
+        checks: of every gate, at least one.
+        self_test: of the gate; None where there is none.
+    """
+    columns: list[Column[Check]] = [
+        Column("verdict", lambda check: check.verdict),
+        Column("run", lambda check: check.run, NAME),
+        Column("measure", lambda check: check.measure or "all"),
+        Column("limit", lambda check: check.name if check.limit is None else f"{check.name} {check.limit:g}"),
+        Column("found", describe_result),
+        *([Column("needed", _count_needed, QUERIES_NEEDED)] if any(map(_is_unclear, checks)) else []),
+    ]
+    words = [*sentences(checks), *(() if self_test is None else self_test_lines(self_test))]
+    return View(
+        title="Gate",
+        answer=Answer(head(checks), QUESTION),
+        sections=[Section("Checks", [Sheet("Checks", checks, columns)])],
+        csv=Sheet("", (), []),
+        findings=list(map(printable, words)),
+        marks=[Mark(MANY_QUERIES, "more than a million, which nobody can judge: allow a larger loss.")],
+    )
 
 
 def head(checks: Sequence[Check]) -> str:
@@ -47,59 +73,6 @@ def head(checks: Sequence[Check]) -> str:
     return said
 
 
-def table(checks: Sequence[Check]) -> TerminalGrid:
-    """Every check with its numbers.
-
-    Args:
-        checks: of every gate.
-    """
-    from rich.text import Text
-
-    from trueval.report.terminal import grid
-
-    with_needed = any(map(_is_unclear, checks))
-    rows = grid((*HEADINGS, NEEDED) if with_needed else HEADINGS, "lLlllr" if with_needed else "lLlll")
-    for check in checks:
-        style = "bold red" if not check.passed else "yellow" if _is_unclear(check) or check.bounded else "green"
-        limit = check.name if check.limit is None else f"{check.name} {check.limit:g}"
-        cells = [
-            check.run,
-            check.measure or "all",
-            limit,
-            describe_result(check),
-            *([_describe_queries_needed(check)] if with_needed else []),
-        ]
-        rows.add_row(Text(check.verdict, style=style), *cells)
-    return rows
-
-
-def to_markdown(checks: Sequence[Check], self_test: SelfTest | None = None) -> str:
-    """The checks for the summary page of a build.
-
-    Args:
-        checks: of every gate.
-        self_test: of the gate; None where there is none.
-
-    Returns:
-        A heading, a pipe table, then what needs a sentence as a list.
-    """
-    rows = []
-    for check in checks:
-        verdict = check.verdict if check.passed and not _is_unclear(check) else f"**{check.verdict}**"
-        cells = (
-            verdict,
-            check.run,
-            check.measure or "all",
-            f"`{check.option}`",
-            describe_result(check),
-            _describe_queries_needed(check),
-        )
-        rows.append([printable(cell).replace("|", "\\|") for cell in cells])
-    words = [*sentences(checks), *([] if self_test is None else self_test_lines(self_test))]
-    listed = "".join(f"- {printable(line.strip())}\n" for line in words)
-    return f"## trueval: {head(checks)}\n\n{pipes((*HEADINGS, NEEDED), rows, words=5, escape=str)}\n{listed}\n"
-
-
 def sentences(checks: Sequence[Check]) -> Iterator[str]:
     """The finding of each check that failed, or was decided by bounds; then checks that cannot tell, and what decides.
 
@@ -118,7 +91,7 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         yield (
             f"{count_phrase(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the "
             "limit is kept: "
-            f"--when-unclear lets {_them(by_people)} {passing}. {NEEDED.capitalize()}: queries, or passages of the "
+            f"--when-unclear lets {_them(by_people)} {passing}. Needed: queries, or passages of the "
             f"design documents, that people must have graded to decide with a chance of {POWER:.0%}, if the value "
             "stays."
         )
@@ -130,11 +103,9 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
     yield (
         f"{count_phrase(len(unclear), 'check', 'checks')} cannot tell from {count:,} {units} whether the loss is "
         "within the "
-        f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as {NEEDED} would decide with a "
+        f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as needed would decide with a "
         f"chance of {POWER:.0%}, if the difference stays."
     )
-    if any(_describe_queries_needed(each) == MANY_QUERIES for each in unclear):
-        yield f"{MANY_QUERIES}: more than a million, which nobody can judge: allow a larger loss."
 
 
 def _few_queries(check: Check) -> Iterator[str]:
@@ -195,9 +166,9 @@ def describe_result(check: Check) -> str:
     return f"{format_difference(check.value)} {interval(check.low, check.high, show=format_difference)}{bounded}"
 
 
-def _describe_queries_needed(check: Check) -> str:
-    """How many queries decide; a check of bounds or of a difference at the limit is not decided by any number."""
-    return "" if not _is_unclear(check) else attainable(check.needed)
+def _count_needed(check: Check) -> object:
+    """How many queries decide; no number decides a check of bounds or of a difference at the limit."""
+    return check.needed if _is_unclear(check) else ""
 
 
 def _is_unclear(check: Check) -> bool:
