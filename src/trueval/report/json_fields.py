@@ -147,7 +147,7 @@ class _Reader:
             both = zip(arguments, value, strict=True)
             return tuple(self.read(each, one, (*keys, at)) for at, (each, one) in enumerate(both))
         if isinstance(wanted, type) and issubclass(wanted, tuple):  # a named one, such as an interval
-            types = get_type_hints(wanted)
+            types = _types_of(wanted)
             self._check(
                 isinstance(value, list | tuple) and len(value) == len(types), value, f"a list of {len(types)}", keys
             )
@@ -171,7 +171,10 @@ class _Reader:
         for each, of_type in _typed_fields(wanted):
             key = key_of(each)
             if key in value:
-                found[each.name] = self.read(of_type, value[key], (*keys, key))
+                one = value[key]
+                # Most values are of their very type: asked before what takes longer to ask.
+                plain = type(one) is of_type and of_type in PLAIN
+                found[each.name] = one if plain else self.read(of_type, one, (*keys, key))
             elif each.default is MISSING and each.default_factory is MISSING:
                 self._check(False, None, "there", (*keys, key))
         return found
@@ -198,8 +201,11 @@ class _Reader:
         raise InputError(message, source=self.source or None)
 
 
+_types_of = cache(get_type_hints)
+
+
 @cache
 def _typed_fields(wanted: Any) -> tuple[tuple[Field[Any], Any], ...]:
     """The fields of a dataclass, each with its type."""
-    types = get_type_hints(wanted)
+    types = _types_of(wanted)
     return tuple((each, types[each.name]) for each in fields(wanted))

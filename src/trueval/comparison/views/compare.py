@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -71,13 +72,6 @@ class _Run(NamedTuple):
     marks: Mapping[str, str]
 
 
-class _Line(NamedTuple):
-    """A line of the CSV file."""
-
-    values: Mapping[str, Any]
-    of: CorrectedRow | None
-
-
 def view(result: Comparison, *, pairs: str = "") -> View:
     """What `trueval compare` shows.
 
@@ -87,12 +81,18 @@ def view(result: Comparison, *, pairs: str = "") -> View:
     """
     boards = [board for board in result.leaderboards if any(row.expected == row.expected for row in board.ranking)]
     shown = [pairs_of(result, board) for board in boards]
-    figures = [figure for at, board in enumerate(boards) for figure in pair_figures(result, board, at)]
+    figures = [
+        figure
+        for at, (board, mine) in enumerate(zip(boards, shown, strict=True))
+        for figure in pair_figures(result, board, mine, at)
+    ]
     values, differences = _corrected_values(result), _corrected_differences(shown)
     return View(
         title="Comparison",
         answer=_answer(result, boards, shown),
-        lead=next((each for board in boards[:1] for each in pair_figures(result, board, 0, MOST_LEADING)), None),
+        lead=next(
+            (each for board in boards[:1] for each in pair_figures(result, board, shown[0], 0, MOST_LEADING)), None
+        ),
         sections=[
             *_matrix(result, boards),
             *_pairs(result, boards, shown, figures, pairs),
@@ -429,7 +429,11 @@ def _pairs(
 ) -> Iterator[Section]:
     if not boards:
         return
-    texts = [sheet for board in boards for sheet in (_ranking(result, board), text_sheet(result, board, pairs))]
+    texts = [
+        sheet
+        for board, mine in zip(boards, shown, strict=True)
+        for sheet in (_ranking(result, board), text_sheet(result, board, mine, pairs))
+    ]
     close = [pair for board, mine in zip(boards, shown, strict=True) for pair in close_pairs(result, board, mine)]
     every = [pair for mine in shown for pair in mine]
     words = (
@@ -585,14 +589,18 @@ def _p_alone(result: Comparison, row: Difference) -> bool:
     return row.tests.adjusted < 1 - result.level and not row.separated and not row.undecidable
 
 
-def _csv(result: Comparison) -> Sheet[_Line]:
-    lines = []
-    for each in result.differences:
-        values = dict(flatten(each))
-        lines.append(_Line(values, None if each.corrected is None else CorrectedRow("", each.corrected)))
+def _csv(result: Comparison) -> Sheet[int]:
+    """Rows are the places of differences, each flattened only when it is written: there may be thousands."""
 
-    def named(name: str) -> Callable[[_Line], object]:
-        return lambda row: itemgetter(name)(row.values)
+    @lru_cache(maxsize=1)
+    def values(place: int) -> dict[str, object]:
+        return dict(flatten(result.differences[place]))
 
-    columns: list[Column[_Line]] = [Column(name, named(name)) for name in (lines[0].values if lines else ())]
-    return Sheet("", lines, [*columns, *(csv_columns() if result.audit is not None else [])])
+    def named(name: str) -> Callable[[int], object]:
+        return lambda place: itemgetter(name)(values(place))
+
+    columns: list[Column[int]] = [Column(name, named(name)) for name in (values(0) if result.differences else ())]
+    if result.audit is not None:
+        found = [None if each.corrected is None else CorrectedRow("", each.corrected) for each in result.differences]
+        columns += csv_columns(lambda place: found[place])
+    return Sheet("", range(len(result.differences)), columns)

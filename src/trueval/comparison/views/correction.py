@@ -335,7 +335,7 @@ def _csv(result: Corrected) -> Sheet[_Line]:
         Column("run", lambda row: row.run),
         Column("second", lambda row: row.second),
         Column("measure", lambda row: row.of.measure),
-        *csv_columns(),
+        *csv_columns(lambda row: row.of),
         Column("width", lambda row: row.of.plan and row.of.plan.now),
         Column("wanted", lambda row: row.of.plan and row.of.plan.wanted),
         Column("more_units", lambda row: row.of.plan and row.of.plan.units),

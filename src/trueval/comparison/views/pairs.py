@@ -132,15 +132,15 @@ def describe_verdict(row: Difference) -> str:
     return "reversed, separated" if row.reversed and row.separated else SHORT.get(row.verdict, row.verdict)
 
 
-def text_sheet(result: Comparison, board: Leaderboard, pairs: str) -> Sheet[Difference]:
+def text_sheet(result: Comparison, board: Leaderboard, every: Sequence[ShownPair], pairs: str) -> Sheet[Difference]:
     """The pairs of a measure for a terminal, Markdown and LaTeX.
 
     Args:
         result: that the measure is of.
         board: of the measure.
+        every: all pairs of it.
         pairs: as in `only_close`.
     """
-    every = pairs_of(result, board)
     close = close_pairs(result, board, every) if only_close(result, pairs) else every
     title = f"{board.measure}: differences"
     if len(close) < len(every):
@@ -221,16 +221,19 @@ def _page_sheet(
     )
 
 
-def pair_figures(result: Comparison, board: Leaderboard, place: int, most: int = MOST_PAIRS) -> list[Figure]:
+def pair_figures(
+    result: Comparison, board: Leaderboard, pairs: Sequence[ShownPair], place: int, most: int = MOST_PAIRS
+) -> list[Figure]:
     """The plot of the close pairs of a measure; none where it has no value.
 
     Args:
         result: that the measure is of.
         board: of the measure.
+        pairs: all of it.
         place: of the measure among all.
         most: pairs that are drawn.
     """
-    close = close_pairs(result, board, pairs_of(result, board))
+    close = close_pairs(result, board, pairs)
     known = [pair.shown for pair in close if pair.shown.expected == pair.shown.expected]
     if not known:
         return []

@@ -6,7 +6,7 @@ docs/design/audit.md defines the terms.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -28,7 +28,8 @@ from trueval.report.plots import HOLLOW_TICK, names_axis, shorten_name
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, interval_of
 from trueval.report.view import Column, Quantity, Sentence, Sheet
 
-T = TypeVar("T", JudgeMean, EstimateWithInterval, PeopleEstimate)
+T = TypeVar("T")
+Part = TypeVar("Part", JudgeMean, EstimateWithInterval, PeopleEstimate)
 TITLE: Final = "Corrected by people's labels"
 DIFFERENCES_TITLE: Final = "Differences, corrected by people's labels"
 ROW: Final = 34  # CSS pixels of a run
@@ -153,7 +154,7 @@ class CorrectedRow(NamedTuple):
         return CorrectedRow(name, replace(self.value, **parts), of=self.found)
 
 
-def _negated(part: T) -> T:
+def _negated(part: Part) -> Part:
     """A value or an interval with its sign changed; the place of its numbers in the JSON is lost with it."""
     if isinstance(part, JudgeMean):
         return replace(part, estimate=0.0 - part.estimate)
@@ -405,11 +406,15 @@ def describe_sign_changes(rows: Sequence[CorrectedRow], *, surely: bool = False)
             )
 
 
-def csv_columns() -> list[Column[Any]]:
-    """Columns of CSV; a row has a `CorrectedRow` as its attribute `of`, or None where nothing was corrected."""
+def csv_columns(row_of: Callable[[T], CorrectedRow | None]) -> list[Column[T]]:
+    """Columns of CSV, empty where nothing was corrected.
 
-    def column(name: str, value: Any) -> Column[Any]:
-        return Column(name, lambda row: None if row.of is None else value(row.of))
+    Args:
+        row_of: from a row of the sheet to its correction.
+    """
+
+    def column(name: str, value: Callable[[CorrectedRow], object]) -> Column[T]:
+        return Column(name, lambda row: None if (found := row_of(row)) is None else value(found))
 
     return [
         column("judge", lambda row: row.judge.estimate),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from trueval.evaluation.corrected_evaluation import CorrectedEvaluation
 from trueval.evaluation.corrected_values import JudgeMean
@@ -44,8 +44,7 @@ def _judged(mean: MeasureMeans | None) -> JudgeMean:
     return NO_JUDGE if mean is None else JudgeMean(mean.expected, mean.queries)
 
 
-class _Of(NamedTuple):
-    of: CorrectedRow
+_CORRECTED: Final[Sequence[Column[CorrectedRow]]] = csv_columns(lambda row: row)
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,11 @@ class CsvRows:
     def _corrections(self, row: CorrectedRow) -> Row:
         if row.refused is not None:
             return {"refused": row.refused}
-        return {each.title: plain_value(each.value(_Of(row))) for each in csv_columns()}
+        return {each.title: plain_value(each.value(row)) for each in _CORRECTED}
 
     def sheet(self) -> Sheet[Row]:
         """The sheet of the CSV file."""
-        names = (*COLUMNS, *((each.title for each in csv_columns()) if self.result.audit is not None else ()))
+        names = (*COLUMNS, *((each.title for each in _CORRECTED) if self.result.audit is not None else ()))
         # Not held as a list: the rows of all queries may be too many.
         return Sheet("", cast("Sequence[Row]", self), [Column(name, _get(name)) for name in names])
 
