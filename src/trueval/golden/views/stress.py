@@ -101,28 +101,9 @@ def _answer(result: Stress) -> Answer:
 def _sections(result: Stress, at: int) -> Iterator[Section]:
     measure = result.measures[at]
     name = measure.measure
-    judges: list[Sheet[Any]] = [
-        _judges(result, at),
-        Sheet(
-            f"{name}: how judges rank the systems",
-            measure.judges,
-            RANKINGS,
-            notes=[*legend(result)],
-            only="page",
-            id=f"stress-tau-table-{at}",
-        ),
-        Sheet(
-            f"People separate {measure.separated} of {measure.spread.pairs} pairs of systems",
-            measure.judges,
-            DIFFERENCES,
-            only="page",
-            id=f"stress-judge-table-{at}",
-        ),
-        _labels(result, at),
-    ]
     yield Section(
         f"{name}: judges against people",
-        judges,
+        [_judges(result, at), _labels(result, at)],
         figures=[*_tau_plot(measure, at), *_kappa_plot(result, at)],
         id=f"stress-judges-{at}",
     )
@@ -163,15 +144,21 @@ def _judges(result: Stress, at: int) -> Sheet[_JudgeRow]:
         Column("judge", lambda row: row.ranking.judge, NAME),
         Column("κ quad-\nratic", lambda row: row.labels.coefficients["kappa_quadratic"].value, FRACTION),
         Column("α\nordinal", lambda row: row.labels.coefficients["alpha_ordinal"].value, FRACTION, leaves=2),
-        Column("τ", lambda row: row.ranking.tau.value, FRACTION),
+        Column("τ", lambda row: row.ranking.tau.value, FRACTION, strong=True),
         Column("interval", lambda row: row.ranking.tau, INTERVAL, leaves=1),
         Column("τ top", lambda row: row.ranking.tau_top.value, FRACTION),
-        Column("false\nrate", lambda row: row.ranking.all.false_rate, FRACTION),
-        Column("missed\nrate", lambda row: row.ranking.all.missed_rate, FRACTION),
+        Column("false\nrate", lambda row: row.ranking.all.false_rate, FRACTION, strong=True),
+        Column("missed\nrate", lambda row: row.ranking.all.missed_rate, FRACTION, strong=True),
         Column("turned", lambda row: row.ranking.all.reversed, number("d"), leaves=3),
+        Column("false", lambda row: row.ranking.all.false, COUNT, only="page"),
+        Column("missed", lambda row: row.ranking.all.missed, COUNT, only="page"),
+        Column("same", lambda row: row.ranking.all.same, COUNT, only="page"),
+        Column("separated", lambda row: row.ranking.separated, COUNT, only="page"),
+        Column("false rate, top", lambda row: row.ranking.best.false_rate, FRACTION, only="page"),
+        Column("missed rate, top", lambda row: row.ranking.best.missed_rate, FRACTION, only="page"),
     ]
     title = f"{measure.measure}: judges against people, {count_phrase(len(result.runs), 'run', 'runs')}"
-    return Sheet(title, rows, columns, only="text")
+    return Sheet(title, rows, columns, notes=[*legend(result)], id=f"stress-judge-table-{at}")
 
 
 def _labels(result: Stress, at: int) -> Sheet[JudgeLabelAgreement]:
@@ -217,24 +204,6 @@ def _format_ranks(ends: _Ends) -> str:
 RANK: Final = number("g")
 LIFT: Final = unscaled(format_lift)
 
-RANKINGS: Final[tuple[Column[JudgeRanking], ...]] = (
-    Column("judge", lambda row: row.judge, NAME),
-    Column("τ", lambda row: row.tau.value, FRACTION, strong=True),
-    Column("interval", lambda row: row.tau, INTERVAL),
-    Column("τ top", lambda row: row.tau_top.value, FRACTION),
-)
-DIFFERENCES: Final[tuple[Column[JudgeRanking], ...]] = (
-    Column("judge", lambda row: row.judge, NAME),
-    Column("false rate", lambda row: row.all.false_rate, FRACTION, strong=True),
-    Column("missed rate", lambda row: row.all.missed_rate, FRACTION, strong=True),
-    Column("false", lambda row: row.all.false, COUNT),
-    Column("missed", lambda row: row.all.missed, COUNT),
-    Column("reversed", lambda row: row.all.reversed, COUNT),
-    Column("same", lambda row: row.all.same, COUNT),
-    Column("separated", lambda row: row.separated, COUNT),
-    Column("false rate, top", lambda row: row.best.false_rate, FRACTION),
-    Column("missed rate, top", lambda row: row.best.missed_rate, FRACTION),
-)
 SYSTEMS: Final[tuple[Column[SystemUnderJudges], ...]] = (
     Column("run", lambda row: row.run, NAME),
     Column("by people", lambda row: row.mean, FRACTION, strong=True),

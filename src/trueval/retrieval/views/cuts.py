@@ -24,6 +24,7 @@ from trueval.report.view import (
     View,
     choices_section,
     columns_of,
+    policy_section,
 )
 from trueval.retrieval.cuts.cuts_result import (
     CallCounts,
@@ -94,6 +95,7 @@ def view(result: CutAudit) -> View:
             *([_travel(result.stages)] if result.stages else []),
             *([Section("Which queries", tables, figures=figures[1:], id="cut-by-query")] if tables else []),
             choices_section("cut", {**searched, **result.about}),
+            *([policy_section(policy)] if policy else []),
         ],
         csv=_csv(result),
         findings=[*findings(result), *advice[1:-1]],
