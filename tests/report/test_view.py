@@ -186,6 +186,16 @@ def test_the_page_knows_where_every_value_is() -> None:
     assert [cell.source for cell in pairs.rows[0].cells] == ["/entrants/0/score/value", "/entrants/1/score/value"]
 
 
+def test_what_is_for_documents_is_long_for_a_terminal() -> None:
+    long = Sheet("Every lap", RACE.entrants, columns_of("name", "score.value"), only="document")
+    shown = replace(view(RACE), sections=[Section("Laps", [long])])
+    assert "Every lap" in as_markdown(shown)
+    assert "Every lap" in as_latex(shown)
+    assert "Every lap" not in as_html(shown) + render_text(in_terminal(shown))
+    page = part_of(shown, ResultFile("race.json", "race", RACE.to_dict()), RACE)
+    assert [table.caption for block in page.blocks for table in block.tables] == [("Every lap.",)]
+
+
 def test_a_sheet_without_rows_has_its_headings() -> None:
     race = Race(())
     columns: list[Column[Entrant]] = [

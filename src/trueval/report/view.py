@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from trueval.report.figures import Chart
 
 T = TypeVar("T")
-# Where a sheet or a column is shown: everywhere; on the page; in terminal, Markdown and LaTeX.
-Only: TypeAlias = Literal["", "page", "text"]
+# Where a sheet or a column is shown: everywhere; on the page; in terminal, notebook, Markdown and LaTeX; everywhere but
+# in terminal and notebook, which would be long with it.
+Only: TypeAlias = Literal["", "page", "text", "document"]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def as_markdown(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True
     more = [write(each, scale) for each in (answer.sure, answer.change) if each]
     parts += [escape(" ".join(more))] if more else []
     parts += [f"Next: `{answer.next}`"] if answer.next else []
-    tables = as_markdown(_text_sheets(view, scale), list(_sentences(view, scale, legend)))
+    tables = as_markdown(_text_sheets(view, scale, document=True), list(_sentences(view, scale, legend)))
     return "\n\n".join([*parts, tables])
 
 
@@ -50,7 +50,7 @@ def as_latex(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True) -
 
     answer = view.answer
     above = [write(each, scale) for each in (answer.sentence, answer.sure, answer.change) if each]
-    return as_latex(_text_sheets(view, scale), [*above, *_sentences(view, scale, legend)])
+    return as_latex(_text_sheets(view, scale, document=True), [*above, *_sentences(view, scale, legend)])
 
 
 def as_html(view: View) -> str:
@@ -132,9 +132,10 @@ def counted(value: object) -> object:
     return len(value) if isinstance(value, list | tuple) and not hasattr(value, "_fields") else plain_value(value)
 
 
-def _text_sheets(view: View, scale: ValueUnit) -> list[TextSheet]:
+def _text_sheets(view: View, scale: ValueUnit, *, document: bool = False) -> list[TextSheet]:
     sheets = (sheet for section in view.sections for sheet in section.sheets)
-    return [_text_sheet(sheet, scale) for sheet in sheets if sheet.only != "page"]
+    shown = ("", "text", "document") if document else ("", "text")
+    return [_text_sheet(sheet, scale) for sheet in sheets if sheet.only in shown]
 
 
 def _text_sheet(sheet: Sheet[Any], scale: ValueUnit) -> TextSheet:
