@@ -94,8 +94,8 @@ def _system(
         "recall": None,
         "memory": None,
         "tokens": {"query": None, "candidate": TOKENS if reranker else None, "context": TOKENS},
-        "stages": [{"name": name, "p50": told, "samples": 50} for name, told in times.items()],
-        "latency": {"p50": {"value": total, "low": None, "high": None}, "samples": 50},
+        "stages": [{"name": name, **_median(told), "samples": 50} for name, told in times.items()],
+        "latency": {**_median({"value": total, "low": None, "high": None}), "samples": 50, "jitter": None},
         "loads": [],
         "ties": {},
         "notes": [],
@@ -116,6 +116,7 @@ def _configurations(
         cost = cost_of_thousand(use, prices)
         actual, proc = values.get(f"RA-nWG@{k}"), dict(zip(HEAD, ceilings, strict=False)).get(f"RA-nWG@{k}")
         shares = {"share": actual / proc if actual and proc else None, "mean_share": None, "queries": 50}
+        shares |= {"retrieval_headroom": None, "ordering_headroom": None}
         found.append(
             {
                 "name": f"{system['name']} K={k}",
@@ -134,4 +135,10 @@ def _configurations(
 
 
 def _measure(value: float | None) -> Entry:
-    return dict.fromkeys(("expected", "lowest", "highest"), value) | {"range": 0.0, "low": None, "high": None}
+    ends = {"range": 0.0, "sd": 0.0, "queries": 50, "low": None, "high": None}
+    return dict.fromkeys(("expected", "lowest", "highest"), value) | ends
+
+
+def _median(told: Entry) -> Entry:
+    """The paper has medians alone."""
+    return {"p50": told, **{name: {"value": None, "low": None, "high": None} for name in ("p95", "p99")}}

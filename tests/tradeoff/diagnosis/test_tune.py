@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 from tests.extras import need
 from tests.tradeoff import planted
+from tests.tradeoff.sweeps import made_sweep
 
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
-from trueval.report.result_directory import ResultFile
+from trueval.report.result_directory import Directory, ResultFile
 from trueval.retrieval.indexes.index import LocalIndex
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 from trueval.tradeoff.diagnosis.tune import Loss, TriedSetting, TuningResult, _Trial, least_sufficient, tune
 from trueval.tradeoff.quality.changes import Bootstrap, MeanEstimate
-from trueval.tradeoff.views.quality_blocks import ladder_block
+from trueval.tradeoff.runner.sweep_result import SweepResult
+from trueval.tradeoff.views.kind import SWEEP
 
 need("faiss", extra="retrieval")
 need("safetensors", extra="models")
@@ -210,8 +212,12 @@ def test_the_page_shows_what_ladders_and_tuners_give(log: list[tuple[str, int]])
     given = planted.settings(index={"spec": "hnsw(M=8)", "depth": 3})
     found = tune(collection, given, collection.graded, ["R@3"], values=[60], bootstrap=FAST)
     ladder = decompose_loss(collection, given, collection.graded, ["R@3"], bootstrap=FAST)
-    data = {"quality": "R@3", "ladder": [ladder.to_dict()], "tuned": [{"name": "dense", **found.to_dict()}]}
-    (block,) = ladder_block(ResultFile("sweep.json", "sweep", data))
+    derived = {"quality": "R@3", "ladder": [ladder.to_dict()], "tuned": [{"name": "dense", **found.to_dict()}]}
+    data = made_sweep() | derived
+    assert SweepResult.from_dict(data).to_dict() == data
+    assert SWEEP.page is not None
+    page = SWEEP.page(ResultFile("sweep.json", "sweep", data), Directory(Path(), ()))
+    (block,) = [each for each in page.blocks if each.id == "ladder-block"]
     steps, efforts = ([[cell.value for cell in row.cells] for row in table.rows] for table in block.tables)
     assert [row[1:4] for row in steps] == [["exact float32", 1.0, 1.0], ["hnsw", 1.0, 1.0]]
     assert [row[-1] for row in steps] == [None, 0.0]

@@ -25,8 +25,7 @@ from trueval.tradeoff.runner.measured_sweep import Sweep
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 from trueval.tradeoff.runner.sweep_result import SweepResult
-from trueval.tradeoff.views.page import build
-from trueval.tradeoff.views.table import table
+from trueval.tradeoff.views.kind import SWEEP
 
 need("faiss", "bm25s", extra="retrieval")
 need("safetensors", extra="models")
@@ -395,8 +394,9 @@ def test_a_damaged_system_is_told_and_the_others_are_there(tmp_path: Path, seen:
 def test_where_nobody_asked_for_a_price_nothing_is_said_of_money(whole: Whole):
     result = whole.found.to_dict()
     assert result["prices"] is None
-    assert "USD" not in render_text(table(result))
-    page = build(ResultFile("sweep.json", "sweep", result), Directory(whole.out, ()))
+    assert "USD" not in render_text(SWEEP.write(result, "table", legend=True))
+    assert SWEEP.page is not None
+    page = SWEEP.page(ResultFile("sweep.json", "sweep", result), Directory(whole.out, ()))
     assert "USD" not in repr(page)
     assert "price-block" not in [block.id for block in page.blocks]
 

@@ -26,7 +26,6 @@ from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 from trueval.tradeoff.runner.sweep_probes import noise_entry
 from trueval.tradeoff.views.kind import SWEEP
-from trueval.tradeoff.views.table import table
 
 need("faiss", "bm25s", extra="retrieval")
 need("safetensors", extra="models")
@@ -150,7 +149,7 @@ def test_probes_are_columns_in_every_form(tmp_path: Path, seen: list[Any], monke
     assert f"{sparse['names']['changes']['hard_name_mask']['of_means']:+.0%}" == "-100%"
     shown = {name: (out / name).read_text(encoding="utf-8") for name in ("sweep.md", "sweep.tex", "sweep.csv")}
     shown["report.html"] = (out / "report.html").read_text(encoding="utf-8")
-    shown["table"] = render_text(table(found))
+    shown["table"] = render_text(SWEEP.write(found, "table", legend=True))
     for name in ("sweep.md", "sweep.tex", "report.html", "table"):
         assert wanted in shown[name], name
         assert "-100" in shown[name] or "−100" in shown[name], name

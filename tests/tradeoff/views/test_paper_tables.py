@@ -6,7 +6,6 @@ import copy
 import csv
 import io
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,31 +16,32 @@ from tests.tradeoff.sweeps import large_sweep, made_sweep
 from trueval.report.number_texts import FRACTIONS, POINTS
 from trueval.report.terminal import render_text
 from trueval.tradeoff.views.cost_tables import scenarios
-from trueval.tradeoff.views.paper_cells import (
-    CellValue,
-    MissingTable,
-    PaperTable,
-    csv_columns,
-    format_cell,
-    format_latex_cell,
-)
-from trueval.tradeoff.views.paper_tables import (
-    legend,
-    paper_tables,
-    terminal,
-    to_csv,
-    to_latex,
-    to_markdown,
-    write_tables,
-)
+from trueval.tradeoff.views.kind import SWEEP
+from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, format_cell
+from trueval.tradeoff.views.paper_tables import paper_tables
 from trueval.tradeoff.views.pipelines import pipelines_of
-from trueval.tradeoff.views.table import table
 
 PAPER = paper_sweep()
 EVERY = [
     *("Prices of reranking", "Prices of generation", "Table 1", "Table 2", "Table 3", "Table 4", "Table 5", "Table 6"),
     *("Table 7", "Table 8", "Table 9", "Table 14", "Table 15", "Table 16", "Tables 17-20", "Tables 21-24"),
 ]
+
+
+def to_markdown(sweep) -> str:
+    return str(SWEEP.write(sweep, "markdown"))
+
+
+def to_latex(sweep) -> str:
+    return str(SWEEP.write(sweep, "latex"))
+
+
+def to_csv(sweep) -> str:
+    return str(SWEEP.write(sweep, "csv"))
+
+
+def shown(sweep) -> str:
+    return render_text(SWEEP.write(sweep, "table"))
 
 
 def found(sweep, name: str) -> list[PaperTable]:
@@ -178,8 +178,7 @@ def test_a_table_without_data_is_left_out_and_says_what_to_add(name: str) -> Non
     (missing,) = [each for each in paper_tables(sweep) if each.name == name and isinstance(each, MissingTable)]
     assert cure in missing.cure
     assert not found(sweep, name)
-    assert str(missing) in to_latex(sweep)
-    assert "\n" not in str(missing)
+    assert f"| {missing.name} | {missing.title} | " in to_markdown(sweep)
 
 
 def test_ceilings_need_a_measure_of_evidence() -> None:
@@ -234,9 +233,7 @@ def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
     assert format_cell(value, POINTS) == "50.00 [40.00, 60.00] ties [49.00, 51.00]"
     assert format_cell(value._replace(lowest=0.5, highest=0.5), FRACTIONS) == "0.5000 [0.4000, 0.6000]"
     assert format_cell(value, FRACTIONS, uncertain=False) == "0.5000"
-    assert format_latex_cell(value._replace(change=-0.1), FRACTIONS).startswith(
-        r"0.5000 (-10.0\%) {\scriptsize [0.4000"
-    )
+    assert format_cell(value._replace(change=-0.1), FRACTIONS).startswith("0.5000 (-10.0%) [0.4000")
     assert format_cell(CellValue(None, low=0.1, high=0.2), FRACTIONS) == "–"
 
 
@@ -245,16 +242,17 @@ def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
 )
 def test_every_form_holds_every_table(sweep) -> None:
     names = [each.caption for each in paper_tables(sweep) if isinstance(each, PaperTable)]
-    for text in (to_markdown(sweep), render_text(terminal(sweep)).replace("\n", " ")):
-        assert all(name.split(":")[0] in text for name in names)
+    assert all(f"### {name.split(':')[0]}: " in to_markdown(sweep) for name in names)
+    assert not any(name in shown(sweep) for name in names)  # twenty tables would bury what a terminal says
     latex = to_latex(sweep)
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == len(names)
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == len(names)
+    missing = any(isinstance(each, MissingTable) for each in paper_tables(sweep))
+    others = 1 + bool(sweep["left_out"] or sweep["failed"]) + missing  # the best, reasons, and what tables need
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == len(names) + others
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == len(names) + others
     # Every row has as many cells as its table has columns.
     for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end", latex, re.DOTALL):
         rows = [line for line in body.splitlines() if line.endswith(r"\\")]
         assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
-    assert legend(sweep).startswith("In brackets: 95 % intervals")
     assert "nan" not in to_markdown(sweep).lower().replace("nana", "")
     assert "None" not in to_markdown(sweep) + latex
 
@@ -262,7 +260,7 @@ def test_every_form_holds_every_table(sweep) -> None:
 def test_values_of_the_latex_tables_are_those_of_the_json() -> None:
     """Digit for digit: every measure of Table 1, from its text back to the configuration."""
     sweep = made_sweep(methods=("dense",), indexes=("flat",))
-    text = to_latex(sweep).partition("% Table 1:")[2].partition(r"\end{tabular}")[0]
+    (text,) = [each for each in to_latex(sweep).split(r"\end{table}") if "Table 1:" in each]
     head, *rows = [line.removesuffix(r" \\").split(" & ") for line in text.splitlines() if line.endswith(r"\\")]
     for row in rows:
         dimension = int(re.search(r"\((\d+)d\)", row[0])[1])
@@ -290,18 +288,6 @@ def test_csv_has_every_configuration_and_its_numbers_in_full() -> None:
         assert int(row["embed.dimension"]) == sweep["systems"][configuration["system"]]["values"]["embed.dimension"]
 
 
-def test_each_table_is_written_in_three_forms(tmp_path: Path) -> None:
-    files = write_tables(PAPER, tmp_path)
-    assert sorted(files) == sorted(tmp_path.iterdir())
-    tables = [each for each in paper_tables(PAPER) if isinstance(each, PaperTable)]
-    assert len(files) == 3 * len(tables)
-    assert {"table-1.csv", "table-7.tex", "tables-17-20-8.md", "prices-of-reranking.csv"} <= {f.name for f in files}
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "table-7.csv").read_text())))
-    assert float(rows[1]["N-Recall4+@20"]) == 0.594
-    assert float(rows[1]["N-Recall4+@20 change"]) == pytest.approx(-0.066, abs=5e-4)
-    assert "N-Recall4+@20 low" not in rows[0]
-
-
 def test_what_a_sweep_does_not_say_is_no_error() -> None:
     sweep = made_sweep(methods=("dense", "dense+rerank"), latency=False)
     for configuration in sweep["configurations"]:
@@ -314,15 +300,7 @@ def test_what_a_sweep_does_not_say_is_no_error() -> None:
     assert found(sweep, "Table 1")
     assert "Table 8" in to_latex(sweep)
     assert to_csv(sweep).count("\n") == 1 + len(sweep["configurations"])
-    assert "–" in render_text(table(sweep))
-
-
-def test_data_columns_keep_ends_beside_their_number() -> None:
-    table = PaperTable("t", "t", ("a", "b", "c"), (("x", CellValue(1.0, low=0.0, high=2.0), CellValue(3.0)),))
-    assert csv_columns(table) == (
-        ("a", "b", "b low", "b high", "c"),
-        [{"a": "x", "b": 1.0, "b low": 0.0, "b high": 2.0, "c": 3.0}],
-    )
+    assert "–" in shown(sweep)
 
 
 def test_names_of_others_cannot_break_a_table() -> None:
@@ -333,7 +311,7 @@ def test_names_of_others_cannot_break_a_table() -> None:
     latex, text = to_latex(sweep), to_markdown(sweep)
     assert r"a|b \& c" in latex
     assert r"a\|b" in text
-    assert "\x1b" not in latex + text + render_text(terminal(sweep))
+    assert "\x1b" not in latex + text + shown(sweep)
     lines = latex.splitlines()
     assert lines.count("\\end{tabular}") == sum(line.startswith("\\begin{tabular}") for line in lines)
     assert not [line for line in lines if line.startswith("% a")]
@@ -343,17 +321,18 @@ def test_a_sweep_in_which_nothing_could_be_measured_says_so() -> None:
     sweep = {**made_sweep(), "configurations": []}
     (missing,) = paper_tables(sweep)
     assert isinstance(missing, MissingTable)
-    assert "failed" in to_markdown(sweep)
+    assert "no configuration could be measured; see failed and left_out." in to_markdown(sweep)
     assert to_csv(sweep).count("\n") == 1
 
 
 def test_csv_gives_each_measure_a_column_of_its_own_and_no_column_twice() -> None:
     sweep = made_sweep(methods=("dense",), dimensions=(128,), indexes=("flat",), cutoffs=(5, 10))
     sweep["axes"] = [{"key": "method", "values": ["dense"]}, {"key": "K", "values": [5, 10]}]
+    nothing = dict.fromkeys(("lowest", "highest", "range", "sd", "low", "high")) | {"queries": 8}
     for configuration in sweep["configurations"]:
         for place, name in enumerate(("nDCG@10", "R@5", "R@100", "AP"), start=1):
-            configuration["measures"][name] = {"expected": place / 8}
-        configuration["measures"][f"P@{configuration['K']}"] = {"expected": configuration["K"] / 16}
+            configuration["measures"][name] = nothing | {"expected": place / 8}
+        configuration["measures"][f"P@{configuration['K']}"] = nothing | {"expected": configuration["K"] / 16}
     text = to_csv(sweep)
     head = text.splitlines()[0].split(",")
     assert len(set(head)) == len(head)

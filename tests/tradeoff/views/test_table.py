@@ -9,13 +9,20 @@ from rich.cells import cell_len
 from rich.console import Console
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 
-from trueval.tradeoff.views.table import MOST, best, table
+from trueval.tradeoff.runner.sweep_result import SweepResult
+from trueval.tradeoff.views.kind import SWEEP
+from trueval.tradeoff.views.sweep import MOST, best_of_each_k
 
 
 def shown(sweep, width: int = 80) -> str:
     text = io.StringIO()
-    Console(file=text, width=width, color_system=None, highlight=False).print(table(sweep))
+    Console(file=text, width=width, color_system=None, highlight=False).print(SWEEP.write(sweep, "table", legend=True))
     return text.getvalue()
+
+
+def best(sweep):
+    """The configurations that the table shows."""
+    return [sweep["configurations"][place] for place in best_of_each_k(SweepResult.from_dict(sweep))]
 
 
 @pytest.mark.parametrize(
@@ -65,15 +72,16 @@ def test_of_equal_ones_the_cheaper_is_first_and_the_unknown_last() -> None:
 def test_remarks_say_what_a_reader_must_know() -> None:
     sweep = large_sweep()
     text = " ".join(shown(sweep).split())
-    assert f"18 of {len(sweep['configurations'])} configurations, the best of each K; --format csv has all." in text
+    assert f"The best 18 of {len(sweep['configurations'])} configurations, by K." in text
+    assert "--format csv has all" in text
     assert (
         "quality is RA-nWG@K, its interval 95 % over 100 queries; the order of ties moves it by up to 0.0080." in text
     )
     assert "Judged are 29.00% to 45.00% of the documents in the contexts" in text
     assert "Costs are in USD for 1,000 queries, by prices of 2025-11-01 (prices.toml)." in text
-    assert "failed: dense 384d <b>ivf</b>: index.spec: no index is called 'ivf'" in text
+    assert "failed dense 384d <b>ivf</b> index.spec: no index is called 'ivf'" in text
     assert len(sweep["left_out"]) == 48
-    assert f"left out: {sweep['left_out'][0]['name']} and 47 more: K 100 is above the pool of 50 candidates" in text
+    assert f"left out {sweep['left_out'][0]['name']} and 47 more K 100 is above the pool of 50 candidates" in text
     assert "Half of the top documents are not judged." not in text  # a note, which the command says before
 
 
@@ -87,11 +95,11 @@ def test_many_reasons_are_counted() -> None:
     sweep = made_sweep()
     sweep["failed"] = [{"name": f"s{place}", "key": "k", "reason": f"reason {place}"} for place in range(8)]
     text = " ".join(shown(sweep).split())
-    assert "failed: s0: reason 0" in text
-    assert "failed: 3 further reasons in sweep.json." in text
+    assert "failed s0 reason 0" in text
+    assert "failed others 3 further reasons in sweep.json" in text
 
 
 def test_a_sweep_without_configurations_tells_why() -> None:
     text = shown({**made_sweep(), "configurations": []})
-    assert text.startswith("Costs are in USD")
-    assert "failed: dense" in text
+    assert text.startswith("No configuration of this sweep has a value.")
+    assert "failed dense 384d" in " ".join(text.split())

@@ -36,7 +36,7 @@ def answer(result: FrontierResult) -> Answer:
     rules = leading_rules(result)
     parts = [(_ship(result, rule), _sure(result, rule), _change(result, rule)) for rule in rules]
     names = [f"At K = {rule.k}: " if len(rules) > 1 else "" for rule in rules]
-    sentence, sure, change = (_joined(names, each) for each in zip(*parts, strict=True)) if parts else ((), (), ())
+    sentence, sure, change = (joined(names, each) for each in zip(*parts, strict=True)) if parts else ((), (), ())
     return Answer(
         sentence or "No configuration of this sweep has a value.",
         question="Which configuration should be shipped?",
@@ -52,8 +52,13 @@ def leading_rules(result: FrontierResult) -> list[RuleAnswer]:
     return [each for each in result.rules if first and (each.rule, each.seeks) == (first.rule, first.seeks)]
 
 
-def _joined(names: Sequence[str], sentences: Sequence[Words]) -> Words:
-    """Sentences one after another, each with its K where there are several."""
+def joined(names: Sequence[str], sentences: Sequence[Words]) -> Words:
+    """Sentences one after another, each with its K where there are several.
+
+    Args:
+        names: "At K = 10: ", or empty.
+        sentences: with their quantities.
+    """
     known = [(name, *each) for name, each in zip(names, sentences, strict=True) if each]
     return tuple(part for at, each in enumerate(known) for part in ((" ", *each) if at else each) if part != "")
 
@@ -152,12 +157,12 @@ def _cheaper_tie(result: FrontierResult, rule: RuleAnswer) -> tuple[FrontierPoin
         return None
     chosen, percentile = result.points[rule.answer], result.percentile
     others = [result.points[place] for place in rule.within_noise if place != rule.answer]
-    cheaper = [each for each in others if _less(each.cost, chosen.cost, CHEAPER)]
+    cheaper = [each for each in others if is_less(each.cost, chosen.cost, CHEAPER)]
     if cheaper:
         named = min(cheaper, key=lambda each: each.cost or 0.0)
         return named, ("cheaper (", Quantity(named, "cost", MONEY), f" {result.currency or ''}".rstrip(), ")")
     own = chosen.seconds(percentile)
-    faster = [each for each in others if _less(each.seconds(percentile), own, FASTER)]
+    faster = [each for each in others if is_less(each.seconds(percentile), own, FASTER)]
     if faster:
         named = min(faster, key=lambda each: each.seconds(percentile) or 0.0)
         latency = (named.latency or {})[percentile]
@@ -165,8 +170,14 @@ def _cheaper_tie(result: FrontierResult, rule: RuleAnswer) -> tuple[FrontierPoin
     return None
 
 
-def _less(one: float | None, other: float | None, share: float) -> bool:
-    """Whether one is below a share of the other."""
+def is_less(one: float | None, other: float | None, share: float) -> bool:
+    """Whether one is below a share of the other; False where one is unknown.
+
+    Args:
+        one: cost or latency.
+        other: of another configuration.
+        share: of it.
+    """
     return one is not None and other is not None and one < share * other
 
 
@@ -229,8 +240,8 @@ def _next_cheaper(result: FrontierResult, rule: RuleAnswer) -> tuple[str, Fronti
     chosen, percentile = result.points[rule.answer or 0], result.percentile
     others = [result.points[place] for place in rule.feasible if result.points[place].on_frontier]
     others = [each for each in others if each.quality.value is not None]
-    cheaper = [each for each in others if _less(each.cost, chosen.cost, CHEAPER)]
-    faster = [each for each in others if _less(each.seconds(percentile), chosen.seconds(percentile), FASTER)]
+    cheaper = [each for each in others if is_less(each.cost, chosen.cost, CHEAPER)]
+    faster = [each for each in others if is_less(each.seconds(percentile), chosen.seconds(percentile), FASTER)]
     for what, some in (("cost could change it: the next cheaper", cheaper), ("latency could: the next faster", faster)):
         if some:
             return f"A limit on {what}", max(some, key=lambda each: each.quality.value or 0.0)

@@ -1,25 +1,35 @@
 """The result kinds of `trueval sweep` and `trueval frontier`."""
 
-from typing import Final
+from __future__ import annotations
 
-from trueval.report.formats import to_json
-from trueval.report.kinds import Kind, files_of, kind_of_view, late
+from typing import TYPE_CHECKING, Final
 
-SWEEP: Final = Kind(
+from trueval.report.kinds import Kind, kind_of_view
+
+if TYPE_CHECKING:
+    from trueval.report.page_content import Part
+    from trueval.report.result_directory import Directory, ResultFile
+
+_ALONE: Final = kind_of_view(
     "sweep",
+    "trueval.tradeoff.runner.sweep_result:SweepResult",
+    "trueval.tradeoff.views.sweep:view",
     format=1,
     order=4,
-    text={
-        "table": late("trueval.tradeoff.views.table:table"),
-        "json": to_json,
-        "csv": late("trueval.tradeoff.views.paper_tables:to_csv"),
-        "markdown": late("trueval.tradeoff.views.paper_tables:to_markdown"),
-        "latex": late("trueval.tradeoff.views.paper_tables:to_latex"),
-    },
-    files=files_of("sweep"),
-    page=late("trueval.tradeoff.views.page:build"),
-    figures=late("trueval.tradeoff.views.figures:draw_sweep"),
+    stem="sweep",
 )
+
+
+def _beside_a_frontier(file: ResultFile, directory: Directory) -> Part:
+    """The part of a sweep, without the frontier of its measured values if that of `trueval frontier` is on the page."""
+    from dataclasses import replace
+
+    part: Part = _ALONE.page(file, directory)  # type: ignore[misc]
+    beside = bool(directory.of("frontier"))
+    return replace(part, blocks=tuple(each for each in part.blocks if not (beside and each.id == "frontier")))
+
+
+SWEEP: Final[Kind] = _ALONE._replace(page=_beside_a_frontier)
 
 FRONTIER: Final = kind_of_view(
     "frontier",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from trueval.report.formats import latex
 from trueval.report.number_texts import NOT_AVAILABLE, ValueUnit, format_value, interval, whole
 from trueval.tradeoff.views.units import milliseconds, money
 
@@ -162,43 +161,3 @@ def format_cell(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
         return cell
     told = cell.text(scale)
     return " ".join([told, *cell.uncertainty(scale)]) if uncertain and cell.value is not None else told
-
-
-def format_latex_cell(cell: Cell, scale: ValueUnit) -> str:
-    r"""A cell in LaTeX: the interval small, after the number.
-
-    >>> from trueval.report.number_texts import FRACTIONS
-    >>> print(format_latex_cell(CellValue(0.5, low=0.4, high=0.6), FRACTIONS))
-    0.5000 {\scriptsize [0.4000, 0.6000]}
-    """
-    if isinstance(cell, str) or cell.value is None:
-        return latex(format_cell(cell, scale))
-    small = " ".join(cell.uncertainty(scale))
-    return latex(cell.text(scale)) + (f" {{\\scriptsize {latex(small)}}}" if small else "")
-
-
-def csv_columns(table: PaperTable) -> tuple[Sequence[str], list[dict[str, Any]]]:
-    """The data columns of a table: each number with its interval and change, where present.
-
-    Args:
-        table: any.
-    """
-    rows: list[dict[str, Any]] = []
-    columns: dict[str, None] = {}
-    for row in table.rows:
-        told: dict[str, Any] = {}
-        for title, cell in zip(table.head, row, strict=True):
-            if isinstance(cell, str):
-                told[title] = cell
-            else:
-                more = {part: value for part, value in cell._asdict().items() if part not in ("value", "unit")}
-                told |= {title: cell.value, **{f"{title} {part}": v for part, v in more.items() if v is not None}}
-        rows.append(told)
-    for title in table.head:
-        columns[title] = None
-        columns |= dict.fromkeys(name for row in rows for name in row if _part_of(name, title))
-    return tuple(columns), rows
-
-
-def _part_of(name: str, title: str) -> bool:
-    return name in {f"{title} {part}" for part in CellValue._fields[2:]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, tone
@@ -68,6 +68,17 @@ class QualityCurve(NamedTuple):
     k: tuple[int, ...]
     values: tuple[float, ...]
     intervals: tuple[tuple[float, float] | None, ...]
+
+
+def at_width(plot: Callable[..., Chart], *arguments: Any, **named: Any) -> Callable[[int], Chart]:
+    """A plot that is drawn when its width is known.
+
+    Args:
+        plot: one of the functions below.
+        arguments: of it.
+        named: of it.
+    """
+    return lambda width: plot(*arguments, width=width, **named)
 
 
 def mark_plot(
