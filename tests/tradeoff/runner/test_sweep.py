@@ -507,7 +507,7 @@ def test_where_everything_fails_the_result_says_why(tmp_path: Path, seen: list[A
     logged = [each for each in caplog.records if each.getMessage().endswith(" failed")]
     assert {each.getMessage() for each in logged} == {f"{each.name} failed" for each in found.failed}
     assert all(each.exc_info for each in logged)
-    assert "in guarded\n" in caplog.text
+    assert "in record_failures\n" in caplog.text
     assert json.loads((tmp_path / "out" / "sweep.json").read_text())["configurations"] == []
     assert pl.read_parquet(tmp_path / "out" / "queries.parquet").columns[:2] == ["configuration", "query_id"]
 
