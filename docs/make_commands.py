@@ -39,7 +39,7 @@ def help_of(command: str) -> str:
         "PYTHONIOENCODING": "utf-8",
     }
     code = "import sys; sys.argv[0] = 'trueval'; from trueval.cli.main import main; main()"
-    option = "--help" if command in ("", "golden", "probe") else "--help-all"
+    option = "--help" if command in ("", "golden", "precision", "probe") else "--help-all"
     program = [sys.executable, "-c", code, *command.split(), option]
     printed = subprocess.run(program, env=os.environ | plain, capture_output=True, encoding="utf-8", check=True).stdout
     return "\n".join(line.rstrip() for line in printed.strip().splitlines())

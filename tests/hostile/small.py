@@ -14,7 +14,7 @@ COMMANDS = {
         *("compare", "qrels.trec", "one.trec", "two.trec", "-m", "RR"),
         *("--resamples", "100", "--threads", "1", "--out", "{out}"),
     ),
-    "precision": ("precision", ".", "--logits", "m.npz", "-m", "RR", "--out", "{out}"),
+    "precision": ("precision", "audit", ".", "--logits", "m.npz", "-m", "RR", "--out", "{out}"),
     "power": ("power", "qrels.trec", "one.trec", "two.trec", "-m", "RR", "--out", "{out}"),
     "published": ("power", "--value", "0.8", "--queries", "50", "--out", "{out}"),
     "report": ("report", "{out}"),

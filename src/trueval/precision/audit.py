@@ -92,7 +92,7 @@ def audit_models(
     passes: Mapping[str, Any] | None = None,
     **choices: Any,
 ) -> Audit:
-    """Run models in each dtype, score their outputs in each format, and audit the results: `trueval precision`.
+    """Run models in each dtype, score their outputs in each format, and audit the results: `trueval precision audit`.
 
     Args:
         models: recipes, folders or hub ids.
@@ -122,7 +122,7 @@ def audit_stored(
     policy: Policy | None = None,
     **choices: Any,
 ) -> Audit:
-    """Score stored logits in each format and audit the results: `trueval precision --logits`.
+    """Score stored logits in each format and audit the results: `trueval precision audit --logits`.
 
     Args:
         path: an .npz file, see `trueval.precision.logits.read_logits`.

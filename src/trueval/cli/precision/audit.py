@@ -1,4 +1,4 @@
-"""`trueval precision`: what a model's number formats do to a result."""
+"""`trueval precision audit`: what a model's number formats do to a result."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -141,7 +141,7 @@ class SourceOptions:
 
 @common_options("models", "logits", "dtype", "measures", "candidates", "qrels", "out", "form")
 @with_groups
-def precision(
+def audit(
     collection: Annotated[
         str,
         typer.Argument(
@@ -162,7 +162,7 @@ def precision(
 ) -> None:
     """Says what low precision costs a model, and what repairs it.
 
-    Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
+    Example: trueval precision audit collection --model bge-reranker-v2-m3 -m nDCG@10 --out audit
     """
     from trueval.files.source.fingerprints import record_files
     from trueval.precision.views.kind import PRECISION
