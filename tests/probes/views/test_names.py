@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.probes.models import LetterReranker, Letters
 
 from trueval.probes.ablations import ABLATIONS
@@ -95,6 +96,16 @@ def test_the_table_holds_every_scorer_and_condition(found: NamesResult, result: 
         assert f"{scorer['name']}, {scorer['language']} ({scorer['unit']}), 10 probes" in text
     assert len(re.findall("initials_form", text)) == 4
     assert "at least 0.02 of cosines, and 0.0443 of the scorer's mean Δboth of other scores" in " ".join(legend(result))
+
+
+def test_a_terminal_of_80_columns_has_a_line_for_each_condition(result: dict) -> None:
+    console = Console(width=80, file=io.StringIO())
+    console.print(NAMES.write(result, "table"))
+    lines = console.file.getvalue().splitlines()
+    for scorer in result["scorers"]:
+        at = lines.index(f"{scorer['name']}, {scorer['language']} ({scorer['unit']}), 10 probes")
+        below = [line.split()[:2] for line in lines[at + 3 : at + 3 + len(scorer["conditions"])]]
+        assert below == [[each["name"], f"{10 * each['kept_apart']:.0f}"] for each in scorer["conditions"]]
 
 
 def test_csv_holds_the_means_of_the_json(result: dict) -> None:

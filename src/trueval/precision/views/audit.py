@@ -57,7 +57,7 @@ BANDS: Final = "Wide bands are uncertainty that the order of ties alone decides.
 SAME_OUTPUTS: Final = (
     "Outputs of models in low precision change with batch size and machine, and these values with them."
 )
-NEXT: Final = "trueval retrieve --pipeline pipeline.toml --scoring both"
+NEXT: Final = "trueval retrieve --pipeline pipeline.toml --scoring high"
 SHARE: Final = number(".4f")  # correlations have no points
 FORMAT: Final = unscaled(lambda name: name or NOT_AVAILABLE, "L")
 
