@@ -142,14 +142,15 @@ def describe_lead(found: Lead, runs: int, order: str) -> Sentence:
         return (f"{first} and {second} share the best {found.measure}, ", best, ".")
     rank = f"{first} is better than {second}" if runs == 2 else f"{first} is the best of {runs} runs"
     ahead = _difference(found.sides[0], "expected", found.sides[1], "expected")._replace(unit=best.unit)
-    behind = "" if runs == 2 else f" of {second}"
-    head = (f"{rank} in {found.measure}: ", best, ", ahead", behind, " by ", ahead)
     kinds, by = found.kinds, BROKEN_BY.get(order, "the order of equal scores")
     # A pair can be both reversed and overlapping; the sentence says what weighs more.
-    if "reversed" in kinds:
-        return (*head, f", inside the tie ranges: in the tie order {order} {second} leads, by {by} alone.")
-    if "overlap" in kinds:
-        return (*head, ", inside the tie ranges: the order of equal scores decides who leads.")
+    if kinds & {"reversed", "overlap"}:
+        whose = f" on average over their orders, is ahead of {second} by "
+        open_lead = (f"Equal scores decide who leads in {found.measure}: {first}, ", best, whose, ahead)
+        turned = f": in the tie order {order} {second} leads, by {by} alone." if "reversed" in kinds else "."
+        return (*open_lead, ", inside the tie ranges", turned)
+    behind = "" if runs == 2 else f" of {second}"
+    head = (f"{rank} in {found.measure}: ", best, ", ahead", behind, " by ", ahead)
     if "inside" in kinds:
         return (*head, ", less than ties move one of them, though no order of equal scores reverses the two.")
     return (*head, "; no order of equal scores changes that.")
