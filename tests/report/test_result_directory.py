@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from trueval.errors import InputError
-from trueval.report.kinds import read_directory
+from trueval.report.kinds import Kind, read_directory
 from trueval.report.result_directory import pointer
 
 RESULTS = {"kind": "evaluate", "format": 2, "trueval": "0", "policy": {}, "runs": []}
@@ -32,7 +32,6 @@ def test_files_are_known_by_their_kind_alone(tmp_path: Path) -> None:
             {},
             r"no result to report\. It must hold a JSON file of kind .*compare, .*power, .*published, retrieve",
         ),
-        ({"details": {"kind": "evaluate-details", "format": 2}}, r"no result to report\. It must hold"),
         (
             {"results": {"format": 1, "runs": []}},
             r'results\.json has no "kind": files of trueval have one since format 2',
@@ -46,6 +45,12 @@ def test_files_are_known_by_their_kind_alone(tmp_path: Path) -> None:
 def test_what_cannot_be_reported_is_an_error(tmp_path: Path, files: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_directory(write(tmp_path, **files))
+
+
+def test_a_kind_without_a_page_makes_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueval.report.kinds.find", lambda name: Kind(name, format=2, order=1))
+    with pytest.raises(InputError, match=r"no result to report\."):
+        read_directory(write(tmp_path, latency={"kind": "latency", "format": 2}))
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
