@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
@@ -186,7 +186,7 @@ def _choose_observer(details: "Details | None", lists: "list[Run] | None") -> "O
     return observe
 
 
-def _save(out: Path, results: Mapping[str, Any], details: Details) -> None:
+def _save(out: Path, results: Mapping[str, object], details: Details) -> None:
     """Write the results, and with them the per-query details of the page."""
     from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
@@ -197,7 +197,7 @@ def _save(out: Path, results: Mapping[str, Any], details: Details) -> None:
 
 def _show(
     found: "EvaluationResults",
-    results: Mapping[str, Any],
+    results: Mapping[str, object],
     form: str,
     first: "Measure | None",
     *,
@@ -220,7 +220,7 @@ def _show(
     _say_beside(found, results, form, percent=percent)
 
 
-def _say_beside(found: "EvaluationResults", results: Mapping[str, Any], form: str, *, percent: bool) -> None:
+def _say_beside(found: "EvaluationResults", results: Mapping[str, object], form: str, *, percent: bool) -> None:
     """Says what belongs below the table: on stdout below a table only, as programs take nothing else there."""
     lines = lines_beside(found, results, percent=percent)
     if form != "table":
@@ -230,7 +230,7 @@ def _say_beside(found: "EvaluationResults", results: Mapping[str, Any], form: st
         say(line, err=False)
 
 
-def lines_beside(found: "EvaluationResults", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:
+def lines_beside(found: "EvaluationResults", results: Mapping[str, object], *, percent: bool) -> Iterator[str]:
     """Lines below the table: additional numbers, answers, sensitivity.
 
     Args:

@@ -328,7 +328,7 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
 
 
 @contextmanager
-def conclude_with_checks(results: Mapping[str, Any], gated: GateFindings) -> Iterator[None]:
+def conclude_with_checks(results: Mapping[str, object], gated: GateFindings) -> Iterator[None]:
     """After the results, report every check, write the summary where GitHub wants one, and exit.
 
     Where the results cannot be printed, as nobody reads them, the checks are said all the same.
@@ -355,7 +355,7 @@ def conclude_with_checks(results: Mapping[str, Any], gated: GateFindings) -> Ite
             raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
 
 
-def summary(results: Mapping[str, Any], gated: GateFindings) -> str:
+def summary(results: Mapping[str, object], gated: GateFindings) -> str:
     """Markdown for the summary page of a build: the gates, then the results.
 
     Args:

@@ -120,7 +120,7 @@ class LabelOptions:
             return None
 
     def add_to(
-        self, results: Mapping[str, Any], found: "CorrectedResults | None", joined: "LabelSource", qrels: str
+        self, results: Mapping[str, object], found: "CorrectedResults | None", joined: "LabelSource", qrels: str
     ) -> Mapping[str, Any]:
         """The JSON of results with corrected values beside; as it is where there are none.
 

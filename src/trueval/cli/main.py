@@ -69,7 +69,7 @@ class LazyCommands(GroupWithNestedHelp):
         names: Any = dict.fromkeys(self.panel_of)
         self.commands = names  # typer looks here for the nearest name
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: D102  click says what it is
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: D102  click says what it is
         ours = [whole for name in self.panel_of for whole in self._with_nested(name, ctx)]
         if self.plugins is None:
             return ours
@@ -77,7 +77,7 @@ class LazyCommands(GroupWithNestedHelp):
 
         return [*ours, *sorted(set(entry_points(group=self.plugins).names) - set(self.panel_of))]
 
-    def _with_nested(self, name: str, ctx: Any) -> list[str]:
+    def _with_nested(self, name: str, ctx: object) -> list[str]:
         """A name, or in the help the whole names of the commands of a group."""
         found = self.get_command(ctx, name) if self.shows_nested else None
         return [f"{name} {each}" for each in found.panel_of] if isinstance(found, LazyCommands) else [name]
@@ -88,7 +88,7 @@ class LazyCommands(GroupWithNestedHelp):
         except EOFError as error:  # of a file that ends too early; typer would take it for Ctrl-D, and say "Aborted."
             raise RuntimeError("a file ends too early") from error
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: D102
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: D102
         group, _, inside = cmd_name.partition(" ")
         if inside and group in self.panel_of:
             made = self.get_command(ctx, group).get_command(ctx, inside)
@@ -122,7 +122,7 @@ def command_function(name: str, home: str = "trueval.cli") -> Any:
     return getattr(import_module(f"{home}.{name}"), name)
 
 
-def as_command(name: str, function: Any) -> Any:
+def as_command(name: str, function: object) -> Any:
     """Make a command from a function, or from a typer.Typer.
 
     Args:

@@ -80,7 +80,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _under(panel: str | None, annotation: Any) -> Any:
+def _under(panel: str | None, annotation: object) -> Any:
     """The annotation of an option, under a heading of the help where it names none of its own."""
     kind, option = get_args(annotation)
     if panel is None or option.rich_help_panel is not None:

@@ -185,7 +185,7 @@ class Provider(ir_measures.providers.Provider):
         measure.validate_params()
         return _meaning(measure) is not None
 
-    def _evaluator(self, measures: Iterable[HostMeasure], qrels: Any) -> Evaluator:
+    def _evaluator(self, measures: Iterable[HostMeasure], qrels: object) -> Evaluator:
         return Evaluator(list(measures), qrels, self)
 
 
@@ -197,13 +197,13 @@ class Evaluator(ir_measures.providers.Evaluator):
         InputError: the judgments cannot be read, or a document is judged twice.
     """
 
-    def __init__(self, measures: list[HostMeasure], qrels: Any, provider: Provider) -> None:
+    def __init__(self, measures: list[HostMeasure], qrels: object, provider: Provider) -> None:
         self.meanings = {measure: _require_meaning(measure) for measure in measures}
         self.provider = provider
         self.judgments = _judgments(qrels, any(each.measure.needs_facets for each in self.meanings.values()))
         super().__init__(measures, set() if self.judgments is None else set(self.judgments.query_ids.to_list()))
 
-    def _iter_calc(self, run: Any) -> Iterator[Metric]:
+    def _iter_calc(self, run: object) -> Iterator[Metric]:
         """Every value of every judged query; none where nothing is judged or retrieved, as for other providers."""
         from trueval.evaluation.evaluate import evaluate
 
@@ -235,7 +235,7 @@ def _require_meaning(measure: HostMeasure) -> _Meaning:
     return found
 
 
-def _judgments(qrels: Any, facets: bool) -> Judgments | None:
+def _judgments(qrels: object, facets: bool) -> Judgments | None:
     """The judgments, with their iterations as facets where a measure needs them; None if there are none."""
     import polars as pl
 

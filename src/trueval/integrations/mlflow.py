@@ -51,7 +51,9 @@ def retrieval(trace, expectations):  # type: ignore[no-untyped-def]
     return import_module("trueval.integrations.mlflow").feedback(trace, expectations, ["nDCG@10", "RR@10", "R@10"])
 
 
-def feedback(trace: Any, expectations: Mapping[str, Any], measures: Measures, *, span: str | None = None) -> list[Any]:
+def feedback(
+    trace: object, expectations: Mapping[str, object], measures: Measures, *, span: str | None = None
+) -> list[Any]:
     """Score the documents that a trace has retrieved.
 
     Args:
@@ -124,7 +126,7 @@ def _documents(trace: Any, span: str | None) -> Mapping[str, float] | list[str]:
     return best
 
 
-def _value(document: Mapping[str, Any], keys: Iterable[str]) -> Any:
+def _value(document: Mapping[str, object], keys: Iterable[str]) -> Any:
     """The first value of some keys, in the metadata or in the document itself."""
     metadata = document.get("metadata")
     places = (metadata if isinstance(metadata, Mapping) else {}, document)

@@ -49,7 +49,7 @@ class TieAware:
     tie_scores: dict[tuple[str, str], Scores]
 
     def task_specific_scores(
-        self: Any, scores: Any, qrels: Any, results: Any, hf_split: str, hf_subset: str
+        self: object, scores: object, qrels: object, results: object, hf_split: str, hf_subset: str
     ) -> dict[str, Any]:
         """The scores that the task has for itself, and ours.
 
@@ -89,7 +89,7 @@ def tie_aware(task: Any) -> ExitStack:
             "without tie_aware."
         )
 
-    def scores(found: Any, qrels: Any, results: Any, hf_split: str, hf_subset: str) -> dict[str, Any]:
+    def scores(found: object, qrels: object, results: object, hf_split: str, hf_subset: str) -> dict[str, Any]:
         kept = own(found, qrels, results, hf_split=hf_split, hf_subset=hf_subset)
         return {**kept, **_scores(task, qrels, results, hf_subset, hf_split)}
 
@@ -136,7 +136,7 @@ def compare_results(
 
 
 def compare_predictions(
-    folders: Mapping[str, str | PathLike[str]], tasks: Iterable[Any], measure: str = "nDCG@10", **choices: Any
+    folders: Mapping[str, str | PathLike[str]], tasks: Iterable[object], measure: str = "nDCG@10", **choices: Any
 ) -> Comparison:
     """Compare models over the queries of tasks, those of a task as one cluster: verdicts, and intervals of ranks.
 

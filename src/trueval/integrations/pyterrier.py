@@ -27,10 +27,10 @@ __all__ = ["Experiment", "install"]
 
 
 def Experiment(
-    retr_systems: Any,
-    topics: Any,
-    qrels: Any,
-    eval_metrics: Sequence[Any],
+    retr_systems: object,
+    topics: object,
+    qrels: object,
+    eval_metrics: Sequence[object],
     names: Sequence[str] | None = None,
     *,
     ties: str = "expected",

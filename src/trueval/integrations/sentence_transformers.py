@@ -173,7 +173,11 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
         self._relevant = [[place.get(doc, -1) for doc in self.relevant_docs[query]] for query in self.queries_ids]
 
     def compute_all_metrics(
-        self, model: Any, corpus_model: Any = None, corpus_embeddings: Any = None, output_path: str | None = None
+        self,
+        model: object,
+        corpus_model: object = None,
+        corpus_embeddings: object = None,
+        output_path: str | None = None,
     ) -> Any:
         """The values by the names of the similarity and the metric; chunks are embedded and scored as theirs are."""
         depth = max(map(max, self._cutoffs().values()))
@@ -195,7 +199,7 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
         finally:
             self.score_functions = functions
 
-    def compute_metrics(self, queries_result_list: Any) -> dict[str, dict[int, float]]:
+    def compute_metrics(self, queries_result_list: object) -> dict[str, dict[int, float]]:
         """The values of the next similarity, where theirs has made its lists."""
         ours = self._values(next(self._waiting))
         return {**ours, **super().compute_metrics(queries_result_list)} if self._statistic == "tie_broken" else ours

@@ -91,7 +91,7 @@ def _ids(place: Place, name: str, array: NDArray[Any]) -> tuple[str, ...]:
     return ids
 
 
-def _grades(place: Place, array: NDArray[Any], pairs: int) -> NDArray[np.float64]:
+def _grades(place: Place, array: NDArray[np.generic], pairs: int) -> NDArray[np.float64]:
     if array.shape != (pairs,) or array.dtype.kind not in "fiu":
         raise place.error(
             f"grade has shape {array.shape} and type {array.dtype}. It must be one number for each of {pairs} pairs, "
@@ -104,7 +104,7 @@ def _grades(place: Place, array: NDArray[Any], pairs: int) -> NDArray[np.float64
 
 
 def _check_logits(
-    place: Place, dtype: str, array: NDArray[Any], query: tuple[str, ...], doc: tuple[str, ...]
+    place: Place, dtype: str, array: NDArray[np.generic], query: tuple[str, ...], doc: tuple[str, ...]
 ) -> NDArray[Any]:
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] not in LABELS or not len(array) == len(query) == len(doc):

@@ -130,7 +130,7 @@ def score_regimes(
         yield runs
 
 
-def whole_corpus(regime: Regime, arrays: Mapping[str, Any], candidates: Candidates) -> Embeddings:
+def whole_corpus(regime: Regime, arrays: Mapping[str, object], candidates: Candidates) -> Embeddings:
     """The embeddings of a regime as a scorer of the whole corpus, whose order is that of the candidates.
 
     Args:

@@ -222,7 +222,7 @@ def _parquet_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, An
         yield Place(content.source, row=number), row
 
 
-def _check_columns(names: Mapping[str, Any], place: Place) -> None:
+def _check_columns(names: Mapping[str, object], place: Place) -> None:
     lacking = [column for column in NEEDED if column not in names]
     if lacking:
         got = ", ".join(map(repr, names)) or "none"
@@ -232,7 +232,7 @@ def _check_columns(names: Mapping[str, Any], place: Place) -> None:
         )
 
 
-def _text(value: Any, column: str, place: Place) -> str:
+def _text(value: object, column: str, place: Place) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or isinstance(value, Literal):  # a number, as JSON writes it

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence, Set
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -39,7 +39,7 @@ class Trials(NamedTuple):
     documents: Mapping[str, str]
     places: Mapping[str, tuple[str, str, str]]
 
-    def margins(self, query_ids: Sequence[str], queries: NDArray[Any], documents: NDArray[Any]) -> Floats:
+    def margins(self, query_ids: Sequence[str], queries: NDArray[np.generic], documents: NDArray[np.generic]) -> Floats:
         """[query] Δname; NaN for a query without a trial.
 
         Args:
@@ -60,7 +60,7 @@ class Trials(NamedTuple):
         return found
 
 
-def _float64(vectors: NDArray[Any]) -> Floats:
+def _float64(vectors: NDArray[np.generic]) -> Floats:
     return np.asarray(vectors, dtype=np.float64)
 
 

@@ -284,7 +284,7 @@ class _Join:
                 found[form] |= {NAME_MARGIN: -before, NAME_DROP: before - left}
         return found
 
-    def name_margins(self, name: str, settings: Settings, asked: Sequence[NDArray[Any]]) -> list[Floats]:
+    def name_margins(self, name: str, settings: Settings, asked: Sequence[NDArray[np.generic]]) -> list[Floats]:
         """[form][query] Δname of queries in several forms; NaN where undefined.
 
         Args:
@@ -355,7 +355,7 @@ class _Join:
         }
 
 
-def drops(clean: NDArray[Any], changed: NDArray[Any], same: NDArray[np.bool_]) -> Floats:
+def drops(clean: NDArray[np.generic], changed: NDArray[np.generic], same: NDArray[np.bool_]) -> Floats:
     """[query] 1 - cosine of two vectors per query; exactly 0 for an unchanged query, whatever a batch rounds.
 
     Args:

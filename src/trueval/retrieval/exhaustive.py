@@ -225,7 +225,7 @@ class _Block(ABC):
 
     @abstractmethod
     def scores(
-        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: Any = None
+        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: object = None
     ) -> tuple[Any, float]:
         """[query, document] scores from a product of so many columns, and what none of them exceeds in magnitude."""
 
@@ -299,7 +299,7 @@ class _Products(_Block):
         return np.ones(len(places), dtype=np.int64)
 
     def scores(
-        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: Any = None
+        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: object = None
     ) -> tuple[Any, float]:
         """The products themselves."""
         documents = self.on.matrix(self.source.documents[places], columns, stored=True)
@@ -320,7 +320,7 @@ class _MaxSims(_Block):
         return self.source.tokens[places]
 
     def scores(
-        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: Any = None
+        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: object = None
     ) -> tuple[Any, float]:
         """Sums of the best products."""
         documents = self.source.documents

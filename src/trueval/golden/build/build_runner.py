@@ -105,8 +105,8 @@ class BuildRunner:
     def stage(
         self,
         name: str,
-        inputs: Mapping[str, Any],
-        parameters: Mapping[str, Any],
+        inputs: Mapping[str, object],
+        parameters: Mapping[str, object],
         make: Callable[[Step], tuple[Mapping[str, Any], Mapping[str, Any]]],
     ) -> None:
         """Load a stage, or compute it.

@@ -187,7 +187,7 @@ def judge_plan(judge: Judge, path: Path, at: Where, seed: int) -> JudgePlan:
     return JudgePlan(found, GradingSettings(judge.mode, judge.batch, judge.rounds, judge.aggregate, seed))
 
 
-def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
+def read_judge(named: str, given: Mapping[str, object]) -> JudgePlan:
     """Read a judge that is used outside a golden set.
 
     Args:

@@ -199,7 +199,7 @@ def _label_rows(
         }
 
 
-def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """The entry of grades and labels in golden.json."""
     speaking = [{"query": row["query"], "document": row["document"]} for row in rows if row["speaks_to_judge"]]
     return {

@@ -61,7 +61,7 @@ class Stages:
         same = all(file_hash(self.folder / file) == sha256 for file, sha256 in found["outputs"].items())
         return found if same else None
 
-    def keep(self, name: str, key: str, files: Mapping[str, Write], about: Mapping[str, Any]) -> dict[str, Any]:
+    def keep(self, name: str, key: str, files: Mapping[str, Write], about: Mapping[str, object]) -> dict[str, Any]:
         """Write the files of a stage, and then its manifest.
 
         Args:
@@ -88,7 +88,7 @@ class Stages:
         return manifest
 
 
-def key_for_stage(name: str, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+def key_for_stage(name: str, inputs: Mapping[str, object], parameters: Mapping[str, object]) -> str:
     """Hash of everything that determines a stage.
 
     Args:
@@ -108,7 +108,7 @@ def file_hash(path: Path) -> str | None:
         return None
 
 
-def lines_of(rows: Iterable[Mapping[str, Any]]) -> Write:
+def lines_of(rows: Iterable[Mapping[str, object]]) -> Write:
     """A writer of rows as JSON lines.
 
     Args:

@@ -127,7 +127,7 @@ def key_of(judge: Judge, question: Question) -> AnswerKey:
     return key_for(judge.identity(question.task), question)
 
 
-def key_for(identity: Mapping[str, Any], question: Question) -> AnswerKey:
+def key_for(identity: Mapping[str, object], question: Question) -> AnswerKey:
     """The key of a question to the judge with this identity.
 
     Args:

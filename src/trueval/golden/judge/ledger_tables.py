@@ -117,7 +117,7 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
     )
 
 
-def insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[str, str]]) -> bool:
+def insert(base: sqlite3.Connection, row: Mapping[str, object], texts: list[tuple[str, str]]) -> bool:
     """Insert a call with its labels and texts; returns whether it was new.
 
     Args:

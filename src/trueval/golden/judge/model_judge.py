@@ -229,7 +229,7 @@ class ModelJudge:
         body["messages"] = [*said[:1], told, *said[1:]]
         return body if form == "text" else {**body, "response_format": {"type": form}}
 
-    def _send(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
+    def _send(self, client: OpenAIClient, body: Mapping[str, object], question: Question) -> Reply:
         reply = self.retries.answer(lambda: self._once(client, body, question), lambda *_: None, reached=self.reached)
         self.reached = True
         return reply
@@ -251,7 +251,7 @@ class ModelJudge:
         tokens = first + second, 2 * self.use.most_out
         return JudgeUsage(*tokens, self.use.prices.cost(*tokens))
 
-    def _most(self, body: Mapping[str, Any], question: Question) -> JudgeUsage:
+    def _most(self, body: Mapping[str, object], question: Question) -> JudgeUsage:
         """Upper bound of the billed usage of a call.
 
         No token is shorter than a byte, and a server that honors max_tokens bills no more than that, including
@@ -262,7 +262,7 @@ class ModelJudge:
         sent = _most_in(body)
         return JudgeUsage(sent, back, self.use.prices.cost(sent, back))
 
-    def _once(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
+    def _once(self, client: OpenAIClient, body: Mapping[str, object], question: Question) -> Reply:
         """Send once, within the rate limit and the budget."""
         entry = {"host": self.host, "model": self.use.model, "part": question.task, "texts": len(question.passages)}
         try:
@@ -280,7 +280,7 @@ class ModelJudge:
         self.longest = max(self.longest, reply.tokens_out or 0)
         return reply._replace(cost=most.cost if cost is None else cost)  # an upper bound if not reported
 
-    def _post(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
+    def _post(self, client: OpenAIClient, body: Mapping[str, object]) -> Reply:
         began = self.throttle.now()
         try:
             return _reply_of(client.post("/chat/completions", body))
@@ -366,7 +366,7 @@ def _answer(parsed: ParsedResponse, replies: Sequence[Reply], seconds: float) ->
     )
 
 
-def _sum(values: Sequence[Any]) -> Any:
+def _sum(values: Sequence[object]) -> Any:
     """Sum of the known values; None where none is known."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None

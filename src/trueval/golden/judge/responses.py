@@ -58,7 +58,7 @@ def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
     return _object({"passages": {"type": "array", "items": entry}})
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _object(properties: Mapping[str, object]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -83,7 +83,7 @@ def parse(text: str | None, question: Question, prompt: Prompt) -> ParsedRespons
     return read(found[name], question, prompt)
 
 
-def _grades(found: Any, question: Question, prompt: Prompt) -> ParsedResponse:
+def _grades(found: object, question: Question, prompt: Prompt) -> ParsedResponse:
     count = len(question.passages)
     labels: list[JudgeLabel | None] = [None] * count
     if not isinstance(found, list):
@@ -105,19 +105,19 @@ def _grades(found: Any, question: Question, prompt: Prompt) -> ParsedResponse:
     return ParsedResponse(tuple(labels), problems=(*dict.fromkeys(problems), *twice, *absent))
 
 
-def _passage(entry: Any, count: int) -> int | None:
+def _passage(entry: object, count: int) -> int | None:
     place = entry.get("passage") if isinstance(entry, Mapping) else None
     return place if type(place) is int and 1 <= place <= count else None
 
 
-def _label(entry: Mapping[str, Any], prompt: Prompt) -> JudgeLabel | None:
+def _label(entry: Mapping[str, object], prompt: Prompt) -> JudgeLabel | None:
     grade, reason = entry.get("grade"), entry.get("reason", "")
     if type(grade) is not int or grade not in prompt.grades:  # neither "5" nor 5.0 nor true is a grade
         return None
     return JudgeLabel(prompt.grades[grade], sendable(reason[:REASON]) if isinstance(reason, str) else "")
 
 
-def _order(found: Any, question: Question, _: Prompt) -> ParsedResponse:
+def _order(found: object, question: Question, _: Prompt) -> ParsedResponse:
     count = len(question.passages)
     if not isinstance(found, list) or any(type(each) is not int for each in found):
         return ParsedResponse(problems=("'order' must be a list of integers",))
@@ -126,7 +126,7 @@ def _order(found: Any, question: Question, _: Prompt) -> ParsedResponse:
     return ParsedResponse(order=tuple(each - 1 for each in found))
 
 
-def _query(found: Any, question: Question, _: Prompt) -> ParsedResponse:
+def _query(found: object, question: Question, _: Prompt) -> ParsedResponse:
     if not isinstance(found, str) or not found.strip():
         return ParsedResponse(problems=("'query' must be a text",))
     return ParsedResponse(text=" ".join(sendable(found).split()))

@@ -66,7 +66,7 @@ class _Under:
 def stress(
     judges: Sequence[str | Path],
     people: str | Path,
-    runs: Any,
+    runs: object,
     measures: Measures | None = None,
     *,
     families: Path | None = None,

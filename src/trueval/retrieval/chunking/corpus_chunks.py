@@ -219,12 +219,12 @@ def _pieces(rows: Iterable[TextRow]) -> Iterator[list[TextRow]]:
         yield piece
 
 
-def _text(values: Mapping[str, Any], fields: Sequence[str]) -> str:
+def _text(values: Mapping[str, object], fields: Sequence[str]) -> str:
     # Joined by line feeds, so that a heading at the start of a field is recognized.
     return "\n".join(text for text in (join_fields(values, (name,)) for name in fields) if text)
 
 
-def _title(values: Mapping[str, Any], titles: Sequence[str]) -> str:
+def _title(values: Mapping[str, object], titles: Sequence[str]) -> str:
     found = (join_fields(values, (name,)).strip() for name in titles)
     return SEPARATOR.join(" ".join(text.split()) for text in found if text)
 

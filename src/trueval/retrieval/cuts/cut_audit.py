@@ -220,12 +220,12 @@ def cut_index(
     *,
     repeats: int = 5,
     most: int = MOST,
-    judgments: Any = None,
+    judgments: object = None,
     measures: Measures | None = None,
     texts: Mapping[str, str] | None = None,
     policy: Policy | None = None,
     name: str = "index",
-    about: Mapping[str, Any] | None = None,
+    about: Mapping[str, object] | None = None,
     **choices: Any,
 ) -> Cuts:
     """Audit the cut of an index at k: fetch past it until the group of equal scores ends, and repeat the call.

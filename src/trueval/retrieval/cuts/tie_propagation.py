@@ -58,7 +58,7 @@ def cut_pipeline(
     repeats: int = 5,
     most: int = MOST,
     draws: int = 50,
-    judgments: Any = None,
+    judgments: object = None,
     measures: Measures | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
@@ -369,6 +369,6 @@ def _is_one_index(settings: Mapping[str, Any]) -> bool:
     return stages == {"sparse"} or (stages == {"index"} and settings["index"]["scoring"] == "index")
 
 
-def _describe_settings(values: Mapping[str, Any]) -> str:
+def _describe_settings(values: Mapping[str, object]) -> str:
     said = {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}
     return ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)

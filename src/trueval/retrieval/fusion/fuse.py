@@ -144,7 +144,7 @@ def _check_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: 
     return [Fraction(str(weight)) for weight in chosen]
 
 
-def _values(united: Union, values: Sequence[NDArray[Any]], lacking: float) -> NDArray[Any]:
+def _values(united: Union, values: Sequence[NDArray[np.generic]], lacking: float) -> NDArray[Any]:
     """[run, row] contribution of each run to each document."""
     return np.stack([np.append(each, lacking)[places] for each, places in zip(values, united.places, strict=True)])
 

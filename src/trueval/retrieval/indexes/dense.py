@@ -144,7 +144,7 @@ class Dense(LocalIndex):
         """Size of the serialized index in bytes, which equals its size in memory."""
         return self.serialized_size(self.faiss)
 
-    def serialized_size(self, index: Any) -> int:
+    def serialized_size(self, index: object) -> int:
         """Size of an index when serialized, without storing it."""
         counter = _Counter(self.library)
         self.library.write_index(index, counter.writer)
@@ -158,7 +158,7 @@ class Dense(LocalIndex):
         """Read FAISS's own file."""
         self.take(self.library.read_index(str(folder / FILE)))
 
-    def take(self, index: Any) -> None:
+    def take(self, index: object) -> None:
         """Use a loaded FAISS index."""
         self.faiss = index
 
@@ -379,7 +379,7 @@ def parts_of(chosen: Value, dimension: int) -> int:
     return chosen if isinstance(chosen, int) else fewest
 
 
-def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None) -> NDArray[np.float32]:
+def finite_vectors(given: NDArray[np.generic], what: str, dimension: int | None = None) -> NDArray[np.float32]:
     """Validate vectors and convert them to contiguous float32.
 
     Args:
@@ -413,18 +413,18 @@ def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None)
     return vectors
 
 
-def _in_order(scores: NDArray[Any], places: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _in_order(scores: NDArray[np.generic], places: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Rows by descending score, ties by place; empty results come last."""
     order = np.lexsort((places, -scores.astype(np.float64), places < 0), axis=1)
     return np.take_along_axis(scores, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
-def _goes_on(scores: NDArray[Any], places: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
+def _goes_on(scores: NDArray[np.generic], places: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
     """Rows whose last score equals that at the depth, so that more of the same may follow."""
     return np.flatnonzero((places[:, -1] >= 0) & (scores[:, -1] == scores[:, depth - 1]))
 
 
-def _hits(scores: NDArray[Any], places: NDArray[np.int64]) -> Hits:
+def _hits(scores: NDArray[np.generic], places: NDArray[np.int64]) -> Hits:
     """The hits without the places that FAISS leaves empty."""
     there = places >= 0
     return Hits(starts_of(there.sum(axis=1)), places[there], scores[there].astype(np.float64))

@@ -137,7 +137,7 @@ class Elastic(Engine):
         """Exceptions of the client: error responses, missing responses, and ValueError for a bad URL."""
         return (self.library.ApiError, self.library.TransportError, ValueError)
 
-    def error(self, error: Any) -> InputError:
+    def error(self, error: object) -> InputError:
         """The error in one line, with its cure."""
         url = str(self.values["url"])
         return InputError(f"Elasticsearch at {url}: {self._what(error)}", source=url)
@@ -306,7 +306,7 @@ class Elastic(Engine):
         candidates = min(max(kept, depth), self.deepest)
         return body | {"knn": {"field": VECTOR, "query_vector": vector, "k": depth, "num_candidates": candidates}}
 
-    def _answers(self, searches: list[dict[str, Any]]) -> list[Any]:
+    def _answers(self, searches: Sequence[Mapping[str, object]]) -> list[Any]:
         """The responses to some searches; each may be an error.
 
         Raises:
@@ -348,7 +348,7 @@ class Elastic(Engine):
             return 2 * scores - 1
         return np.where(scores >= 1, scores - 1, 1 - 1 / np.minimum(scores, 1))
 
-    def _what(self, error: Any) -> str:
+    def _what(self, error: object) -> str:
         """The cause of an error, and its cure."""
         library = self.library
         if isinstance(error, library.UnsupportedProductError):
@@ -394,7 +394,7 @@ def _whole(answer: Any, what: str) -> None:
         )
 
 
-def _reason(error: Any) -> str:
+def _reason(error: object) -> str:
     """The innermost reason of an error response."""
     while isinstance(error, Mapping):
         inner = error.get("caused_by") or error.get("error") or next(iter(error.get("root_cause") or []), None)
@@ -405,7 +405,7 @@ def _reason(error: Any) -> str:
     return " ".join(str(error or "").split()).rstrip(".")
 
 
-def _first(error: Any) -> str:
+def _first(error: object) -> str:
     """The first line of an error."""
     return str(getattr(error, "message", "") or error).strip().partition("\n")[0].rstrip(".")
 

@@ -299,7 +299,7 @@ class Engine(LocalIndex):
         """Exceptions of its library."""
 
     @abstractmethod
-    def error(self, error: Any) -> InputError:
+    def error(self, error: object) -> InputError:
         """The error of its library in one line, with the cure."""
 
     @abstractmethod

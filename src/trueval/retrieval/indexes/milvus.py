@@ -144,7 +144,7 @@ class Milvus(Engine):
         """Exceptions of pymilvus: its own errors, and those of gRPC."""
         return (self.library.MilvusException, import_module("grpc").RpcError)
 
-    def error(self, error: Any) -> InputError:
+    def error(self, error: object) -> InputError:
         """The error in one line, with its cure."""
         where = str(self.path or self.values["uri"])
         told = str(getattr(error, "message", "") or error).strip().partition("\n")[0].partition(". ")[0].rstrip(".")

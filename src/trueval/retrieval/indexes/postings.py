@@ -166,7 +166,7 @@ class _Column:
         self.numbers = np.empty(0 if on_disk else count, dtype=dtype)
         self.filled = 0
 
-    def add(self, part: NDArray[Any]) -> None:
+    def add(self, part: NDArray[np.generic]) -> None:
         if self.file is None:
             self.numbers[self.filled : self.filled + len(part)] = part
             self.filled += len(part)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +10,7 @@ from trueval.retrieval.indexes.hits import Hits, join_hits
 from trueval.scoring import product
 
 
-def truncate_vectors(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
+def truncate_vectors(vectors: NDArray[np.generic], dimension: int) -> NDArray[np.float32]:
     """Truncate vectors to their first components and normalize them to length 1 (Kusupati et al. 2022, Matryoshka).
 
     A model that was not trained for this, such as MiniLM, loses more by it than one that was.
@@ -44,7 +42,7 @@ def check_dimension(given: int, wanted: int) -> None:
         raise InputError(f"The model gives {given} dimensions. Got dimension {wanted}; choose fewer.")
 
 
-def rescore_hits(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:
+def rescore_hits(hits: Hits, queries: NDArray[np.generic], documents: NDArray[np.generic], form: str) -> Hits:
     """Rescore hits by inner products of embeddings in a format, best first; ties by place. Equal vectors get equal
     scores.
 
@@ -65,7 +63,7 @@ def rescore_hits(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], for
     return join_hits(parts)
 
 
-def _different(vectors: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _different(vectors: NDArray[np.generic]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """[vector] whether it is the first of its value, and [vector] the index of its distinct value.
 
     Needed since the last bit of a product depends on the row of a vector.

@@ -89,7 +89,7 @@ class MissingOutputs:
             part = OutputPart(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
             self.add_part(model, part, work.reuse("embed"), stage)
 
-    def add_part(self, model: Any, part: OutputPart, reuse: str | None, stage: str = "") -> None:
+    def add_part(self, model: object, part: OutputPart, reuse: str | None, stage: str = "") -> None:
         """Count the items of a part that are not cached.
 
         Args:
@@ -130,7 +130,7 @@ class MissingOutputs:
         """The work for models."""
         return sum_work(each.work() for each in self.take())
 
-    def _settings_of(self, model: Any) -> dict[str, Any]:
+    def _settings_of(self, model: object) -> dict[str, Any]:
         if id(model) not in self._settings:
             self._settings[id(model)] = model, settings_of(model)
         return self._settings[id(model)][1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trueval.errors import InputError, PolicyError
 from trueval.files.atomic_files import write_whole
@@ -84,7 +84,7 @@ def _rows(
         yield _line({"query_id": query, "question": queries[query], "documents": found})
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
+def _line(row: Mapping[str, object]) -> bytes:
     try:
         return f"{json.dumps(row, ensure_ascii=False)}\n".encode()
     except UnicodeEncodeError:  # lone surrogates can be written in JSON, but not in UTF-8

@@ -64,7 +64,7 @@ class StageKeys:
         if "rerank" in self.settings and (embeds or not (two or self.has("rerank", (self.key_before("rerank"),)))):
             self.model("rerank")
 
-    def _check_vectors(self, model: Any) -> None:
+    def _check_vectors(self, model: object) -> None:
         """Refuse a dimension that the model does not support, or that the index cannot be built with."""
         chosen, given = self.settings["embed"]["dimension"], getattr(model, "dimension", None)
         if chosen is not None and given is not None:

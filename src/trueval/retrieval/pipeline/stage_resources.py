@@ -48,7 +48,7 @@ class StageResources:
     stages: dict[str, Stage] = field(default_factory=dict)
     hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def hash_once(self, of: Any, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def hash_once(self, of: object, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The hashes of something, computed once, since models are large.
 
         Args:

@@ -292,7 +292,7 @@ class StageRunner(StageKeys):
         """
         return self._vectors(self.embedder(), "documents", step)
 
-    def _vectors(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+    def _vectors(self, model: object, name: str, step: Step) -> NDArray[Any]:
         """Embeddings in the form that the index takes."""
         rows, dimension = self._embed(model, name, step), self.settings["embed"]["dimension"]
         # A service truncates them itself.
@@ -320,7 +320,7 @@ class StageRunner(StageKeys):
             self.earlier += self.shared.seconds[key]
         return self.shared.vectors[key]
 
-    def _build_index(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
+    def _build_index(self, spec: str, documents: object, of: object, table: str) -> LocalIndex:
         """The index of a spec, built or cached; search parameters do not affect what is built.
 
         Args:

@@ -153,7 +153,7 @@ def _grams(texts: Sequence[str], words: int) -> tuple[Any, Ints]:
     return csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=shape), np.diff(ends)
 
 
-def _first_alike(grams: Any, sizes: Ints, threshold: float) -> Ints:
+def _first_alike(grams: object, sizes: Ints, threshold: float) -> Ints:
     """[document] index of the document kept in its place: its own if it is kept.
 
     Blocks of rows are compared with the kept documents before them, and with themselves: memory grows with the kept

@@ -71,7 +71,7 @@ class ArrayTile:
         """Whether the kernel counts."""
         return passing.is_compiled
 
-    def reaching(self, rows: Ints, bounds: NDArray[Any], *, beyond: bool = False) -> Bools:
+    def reaching(self, rows: Ints, bounds: NDArray[np.generic], *, beyond: bool = False) -> Bools:
         """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it.
 
         The next call with the same `beyond` overwrites the result.
@@ -105,7 +105,7 @@ class ArrayTile:
         found: NDArray[Any] = self.scores[rows, columns]
         return found
 
-    def count_passing(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
+    def count_passing(self, rows: Ints, low: NDArray[np.generic], high: NDArray[np.generic]) -> tuple[Ints, Ints]:
         """[row, bound] how many scores of a row are at least its lower bounds, and above its upper ones."""
         if passing.is_compiled:
             return passing.count_passing(self._of(rows), low, high)
@@ -136,7 +136,7 @@ class ArrayProducts:
     storage: str | None
     width: ClassVar[int] = WIDTH
 
-    def matrix(self, rows: NDArray[Any], height: int, *, stored: bool = False) -> NDArray[Any]:
+    def matrix(self, rows: NDArray[np.generic], height: int, *, stored: bool = False) -> NDArray[Any]:
         """Vectors in the format of the products, padded with rows of zeros.
 
         Args:
@@ -152,7 +152,7 @@ class ArrayProducts:
         matrix[: len(rows)] = rows
         return matrix
 
-    def stack(self, texts: Sequence[NDArray[Any]], each: int | None = None) -> NDArray[Any]:
+    def stack(self, texts: Sequence[NDArray[np.generic]], each: int | None = None) -> NDArray[Any]:
         """The tokens of some texts one after another, those of every text padded with zeros to as many."""
         if each is None:
             return np.concatenate(texts)
@@ -168,13 +168,15 @@ class ArrayProducts:
         return SLACK * float(np.sqrt(flat @ flat))
 
     @np.errstate(over="ignore", invalid="ignore")  # what is no number is refused where it is compared, by its ids
-    def product(self, queries: NDArray[Any], documents: NDArray[Any], scratch: Scratch | None) -> NDArray[Any]:
+    def product(
+        self, queries: NDArray[np.generic], documents: NDArray[np.generic], scratch: Scratch | None
+    ) -> NDArray[Any]:
         """[query, document] products."""
         product: NDArray[Any] = np.matmul(queries, documents.T, out=None if scratch is None else scratch.scores)
         return product
 
     @np.errstate(over="ignore", invalid="ignore")
-    def best(self, products: NDArray[Any], starts: Ints, each: int, form: str) -> NDArray[Any]:
+    def best(self, products: NDArray[np.generic], starts: Ints, each: int, form: str) -> NDArray[Any]:
         """[query, document] sums over the tokens of a query of its best product with a token of the document.
 
         Args:
@@ -189,7 +191,7 @@ class ArrayProducts:
         sums: NDArray[Any] = best.reshape(-1, each, best.shape[1]).sum(axis=1)
         return sums
 
-    def pick(self, scores: NDArray[Any], rows: Ints, columns: Ints) -> NDArray[Any]:
+    def pick(self, scores: NDArray[np.generic], rows: Ints, columns: Ints) -> NDArray[Any]:
         """Scores by row and column."""
         found: NDArray[Any] = scores[rows, columns]
         return found
@@ -203,7 +205,7 @@ class ArrayProducts:
         masks = np.zeros((2, slab, _whole(width)), dtype=bool)
         return Scratch(scores, (masks[0], masks[1]))
 
-    def tiles(self, scores: NDArray[Any], first: int, bound: float, scratch: Scratch) -> Iterator[ArrayTile]:
+    def tiles(self, scores: NDArray[np.generic], first: int, bound: float, scratch: Scratch) -> Iterator[ArrayTile]:
         """Slabs of a tile, each of some queries; the kernel needs one only."""
         slab = len(scores) if scratch.masks is None else len(scratch.masks[0])
         for row in range(0, len(scores), slab):

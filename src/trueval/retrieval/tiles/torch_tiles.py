@@ -55,7 +55,7 @@ class TensorProducts:
                 rows = self.torch.from_numpy(rows)
         return rows.detach() if self.device is None else rows.detach().to(self.device)
 
-    def stack(self, texts: Sequence[Any], each: int | None = None) -> Any:
+    def stack(self, texts: Sequence[object], each: int | None = None) -> Any:
         """The tokens of some texts one after another, those of every text padded with zeros to as many."""
         tensors = [self.tensor(text) for text in texts]
         if each is None:
@@ -144,7 +144,7 @@ class TensorTile:
         """Documents."""
         return int(self.scores.shape[1])
 
-    def reaching(self, rows: Ints, bounds: NDArray[Any], *, beyond: bool = False) -> Any:
+    def reaching(self, rows: Ints, bounds: NDArray[np.generic], *, beyond: bool = False) -> Any:
         """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it."""
         scores, bound = self._of(rows), self._there(bounds)[:, None]
         return scores > bound if beyond else scores >= bound
@@ -163,7 +163,7 @@ class TensorTile:
         """Scores by row and column, in NumPy."""
         return self.on.pick(self.scores, rows, columns)
 
-    def count_passing(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
+    def count_passing(self, rows: Ints, low: NDArray[np.generic], high: NDArray[np.generic]) -> tuple[Ints, Ints]:
         """[row, bound] how many scores of a row are at least its lower bounds, and above its upper ones."""
         ascending = self._of(rows).sort(dim=1).values
         search = self.on.torch.searchsorted
@@ -175,7 +175,7 @@ class TensorTile:
         """The lowest and the highest score; NaN if one is not a number."""
         return float(self.scores.min()), float(self.scores.max())
 
-    def _there(self, values: NDArray[Any]) -> Any:
+    def _there(self, values: NDArray[np.generic]) -> Any:
         """An array where the scores are."""
         return self.on.torch.from_numpy(np.ascontiguousarray(values)).to(self.scores.device)
 

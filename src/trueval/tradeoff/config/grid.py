@@ -191,13 +191,13 @@ def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
                 yield System("", method, rewrite, settings, choice.contexts, {})
 
 
-def _all_stages(tables: Mapping[str, Any]) -> str:
+def _all_stages(tables: Mapping[str, object]) -> str:
     """The method with all stages of the tables; `dense` without a retrieval stage, which is refused later."""
     name = "sparse" if "embed" not in tables else "hybrid" if "sparse" in tables else "dense"
     return f"{name}{RERANK}" if "rerank" in tables else name
 
 
-def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[str, ...]:
+def _tables_of(method: str, tables: Mapping[str, object], place: Where) -> tuple[str, ...]:
     """The tables that determine the run of a method.
 
     Raises:
@@ -259,7 +259,7 @@ def _key_of(axis: GridAxis) -> str:
     return axis.key.partition(".")[2]
 
 
-def _short(key: str, value: Any, *, alone: bool) -> str:
+def _short(key: str, value: object, *, alone: bool) -> str:
     """A value as it appears in names.
 
     >>> _short("embed.dimension", 256, alone=True), _short("index.spec", "hnsw(storage='int8')", alone=True)

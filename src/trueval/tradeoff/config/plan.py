@@ -180,7 +180,7 @@ def _judge(
     return found
 
 
-def _check_limits(tables: Mapping[str, Mapping[str, Any]], toml: Toml, *, priced: bool) -> None:
+def _check_limits(tables: Mapping[str, Mapping[str, object]], toml: Toml, *, priced: bool) -> None:
     """Refuse limits of what the sweep will not know: cost without prices, latency without timing."""
     if tables["limits"]["cost"] is not None and not priced:
         raise toml.place("limits", "cost").error(
@@ -193,7 +193,7 @@ def _check_limits(tables: Mapping[str, Mapping[str, Any]], toml: Toml, *, priced
         )
 
 
-def _refuse_same_names(configurations: Sequence[Mapping[str, Any]], toml: Toml) -> None:
+def _refuse_same_names(configurations: Sequence[Mapping[str, object]], toml: Toml) -> None:
     names = [each["name"] for each in configurations]
     if len(set(names)) < len(names):
         second = next(number for number, name in enumerate(names) if name in names[:number])

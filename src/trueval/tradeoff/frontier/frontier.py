@@ -161,7 +161,7 @@ def _target(measured: SweepArrays, given: float | str | Mapping[str, float] | No
     return least, name
 
 
-def _positive(name: str, value: Any) -> Any:
+def _positive(name: str, value: object) -> Any:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < np.inf:

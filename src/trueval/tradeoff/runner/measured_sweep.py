@@ -223,7 +223,7 @@ class Sweep:
         write_whole(folder / RESULT, lambda path: path.write_bytes(text.encode("utf-8", errors="backslashreplace")))
 
 
-def _read_all(wanted: type[T], entries: Sequence[Mapping[str, Any]]) -> tuple[T, ...]:
+def _read_all(wanted: type[T], entries: Sequence[Mapping[str, object]]) -> tuple[T, ...]:
     """Entries that were kept as JSON beside the sweep."""
     return tuple(decode(wanted, each, SweepResult.KIND) for each in entries)
 
@@ -233,7 +233,7 @@ def _cost(cost: Mapping[str, float | None]) -> CostParts | None:
     return None if all(value is None for value in cost.values()) else CostParts(**cost)
 
 
-def _to_json_value(value: Any) -> Any:
+def _to_json_value(value: object) -> Any:
     """A value in its JSON form."""
     if isinstance(value, tuple):
         return list(value)

@@ -80,7 +80,7 @@ def estimate(
     return _Estimating(chosen, inputs, place, SystemStore(out), probe or seconds_of).estimate(max_cost)
 
 
-def seconds_of(model: Any, part: OutputPart, places: Sequence[int]) -> float:
+def seconds_of(model: object, part: OutputPart, places: Sequence[int]) -> float:
     """Measured seconds of a model for some items, after a warm-up with one of them.
 
     Args:

@@ -177,7 +177,7 @@ class SweepProbes:
         )
         return noise_entry(found, self.table["level"])
 
-    def _cached_probe(self, what: str, decides: list[Any], make: Callable[[], Probed]) -> Probed | None:
+    def _cached_probe(self, what: str, decides: Sequence[object], make: Callable[[], Probed]) -> Probed | None:
         """The stored probe result, or a new one; None, with a note, where the probe fails."""
         key = self._key(decides)
         if key in self.known:
@@ -195,17 +195,17 @@ class SweepProbes:
         self.known[key] = found
         return found
 
-    def _key(self, decides: list[Any]) -> str:
+    def _key(self, decides: Sequence[object]) -> str:
         return key_of("probe", FORMAT, __version__, self.plan.measuring.seed, decides)[:KEY_LENGTH]
 
-    def _file(self, decides: list[Any]) -> Path | None:
+    def _file(self, decides: Sequence[object]) -> Path | None:
         folder = self.store.folder
         return None if folder is None else folder / FOLDER / f"{decides[0]}-{self._key(decides)}.json"
 
-    def _is_cached(self, decides: list[Any]) -> bool:
+    def _is_cached(self, decides: Sequence[object]) -> bool:
         return self._read(decides) is not None
 
-    def _read(self, decides: list[Any]) -> Probed | None:
+    def _read(self, decides: Sequence[object]) -> Probed | None:
         """The stored result; None if missing or damaged: then it is recomputed."""
         file = self._file(decides)
         if file is None or not file.is_file():

@@ -353,7 +353,7 @@ def _refuse_removed_candidates(step: Step) -> NoReturn:
     raise InputError("The candidates were removed from the cache meanwhile. Run the same command again.")
 
 
-def _strip_setting_folders(values: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_setting_folders(values: Mapping[str, object]) -> dict[str, Any]:
     return {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}
 
 

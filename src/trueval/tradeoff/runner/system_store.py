@@ -67,7 +67,7 @@ class SystemStore:
             raise InputError(f"{path}: a damaged system ({error}). Remove the file, and it is made again.") from error
         return about, replace(run, notes=())
 
-    def write(self, key: str, about: Mapping[str, Any], run: Run) -> dict[str, Any]:
+    def write(self, key: str, about: Mapping[str, object], run: Run) -> dict[str, Any]:
         """Store a system: the run first, so that a reader of the record always finds the run.
 
         Returns:
@@ -82,7 +82,7 @@ class SystemStore:
         return told
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write a value as JSON, atomically."""
     text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
     write_whole(path, lambda file: file.write_bytes(text.encode("utf-8", errors="backslashreplace")))

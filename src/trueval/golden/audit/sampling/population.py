@@ -88,7 +88,7 @@ def population_of(
     design: str,
     size: int,
     *,
-    labels: Sequence[Mapping[str, Any]] = (),
+    labels: Sequence[Mapping[str, object]] = (),
     runs: Sequence[Run] = (),
     measure: Measure | None = None,
 ) -> Population:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trueval.errors import Place
 from trueval.files.json.jsonl_pairs import as_id, first_value, objects
@@ -152,7 +152,7 @@ def read_answers(path: Path, queries: Mapping[str, str]) -> list[SystemAnswer]:
     return list(found.values())
 
 
-def _answer(row: Mapping[str, Any], queries: Mapping[str, str], place: Place) -> SystemAnswer:
+def _answer(row: Mapping[str, object], queries: Mapping[str, str], place: Place) -> SystemAnswer:
     asked, text = first_value(row, QUESTION_KEYS), first_value(row, ANSWER_KEYS)
     query = as_id(first_value(row, ID_KEYS)) or as_id(asked)
     system = first_value(row, SYSTEM_KEYS) or ""

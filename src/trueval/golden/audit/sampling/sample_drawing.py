@@ -348,7 +348,7 @@ def _refuse_others(sample: AuditManifest, choices: SampleChoices) -> None:
         )
 
 
-def _describe_choice(value: Any) -> str:
+def _describe_choice(value: object) -> str:
     if isinstance(value, list):
         return f"{len(value)} runs, of these files" if value else "none"
     return " to ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -159,7 +159,7 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _json(value: Mapping[str, Any], status: int = 200) -> Response:
+def _json(value: Mapping[str, object], status: int = 200) -> Response:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return Response(text, status, media_type="application/json")
 

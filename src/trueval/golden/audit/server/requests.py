@@ -42,11 +42,11 @@ class Field(NamedTuple):
     needed: bool = True
 
 
-def _is_name(value: Any) -> bool:
+def _is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable() and value == value.strip()
 
 
-def _is_note(value: Any) -> bool:
+def _is_note(value: object) -> bool:
     return isinstance(value, str) and len(value) <= LONGEST_NOTE and not _HIDDEN.search(value)
 
 
@@ -117,7 +117,7 @@ def request_of(call: str, body: bytes) -> dict[str, Any]:
     return _check_fields(value, CALLS[call])
 
 
-def _kind(value: Mapping[str, Any]) -> str:
+def _kind(value: Mapping[str, object]) -> str:
     kind = value.get("kind")
     if not isinstance(kind, str) or not _SAID["kind"].accepts(kind):
         raise MalformedError(Refusal(422, f"kind must be {_SAID['kind'].words}."))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.errors import InputError
 from trueval.files.source.encoding import is_unicode
@@ -84,7 +84,7 @@ def check_event(event: Event, items: Mapping[str, Item]) -> Event:
     return event._replace(seconds=_check_seconds(event.seconds))
 
 
-def check_id(event: Any) -> str:
+def check_id(event: object) -> str:
     """Validate the id that a browser gives an event.
 
     Raises:
@@ -97,7 +97,7 @@ def check_id(event: Any) -> str:
     )
 
 
-def check_rater(rater: Any) -> str:
+def check_rater(rater: object) -> str:
     """Validate the name of a rater.
 
     Raises:
@@ -124,7 +124,7 @@ def _check_grade(event: Event, item: Item) -> None:
         )
 
 
-def _check_seconds(seconds: Any) -> float | None:
+def _check_seconds(seconds: object) -> float | None:
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
@@ -133,15 +133,15 @@ def _check_seconds(seconds: Any) -> float | None:
 
 
 # Received values may have any type, despite the annotations of Event.
-def _item(name: Any, items: Mapping[str, Item]) -> Item | None:
+def _item(name: object, items: Mapping[str, Item]) -> Item | None:
     return items.get(name) if isinstance(name, str) else None
 
 
-def _is_note(note: Any) -> bool:
+def _is_note(note: object) -> bool:
     return isinstance(note, str) and len(note) <= LONGEST_NOTE and is_unicode(note)
 
 
-def _quote_value(value: Any) -> str:
+def _quote_value(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= LONGEST_ID else f"{shown[:LONGEST_ID]}..."
 

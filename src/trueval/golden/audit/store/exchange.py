@@ -273,7 +273,7 @@ def _read(path: Path, rater: str, store: AuditStore) -> tuple[dict[str, tuple[Pl
     return found, empty
 
 
-def _refuse_other_texts(row: Mapping[str, Any], store: AuditStore, item: str, place: Place) -> None:
+def _refuse_other_texts(row: Mapping[str, object], store: AuditStore, item: str, place: Place) -> None:
     """Refuse an answer whose texts are not those of the item: from another audit, or edited.
 
     Raises:
