@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trueval.cli.schema import FILES, schema_of
-from trueval.files.toml_tables import accepted
+from trueval.files.toml_tables import describe_values
 
 PAGE = Path(__file__).with_name("keys.md")
 SCHEMAS = Path(__file__).with_name("schemas")
@@ -64,7 +64,7 @@ def rows(table: dict[str, Any], known: dict[str, str]) -> Iterator[str]:
             known[name] = node["description"]
             value = f"`{toml(node['default'])}`" if "default" in node else ""
             default = "needed" if name in table.get("required", ()) else value
-            yield ROW.format(f"`{name}`", accepted(node), default, node["description"])
+            yield ROW.format(f"`{name}`", describe_values(node), default, node["description"])
 
 
 def toml(value: Any) -> str:

@@ -66,7 +66,7 @@ def test_judgments_are_missed_only_by_who_needs_them(folder: Path) -> None:
     assert len(found.documents) == 3
     needs: list[Callable[[], object]] = [
         lambda: found.graded,
-        lambda: found.restricted({"q1"}),
+        lambda: found.restrict({"q1"}),
         lambda: candidate_lists(found),
         lambda: candidate_lists(found, "corpus"),
     ]
@@ -102,12 +102,12 @@ def test_texts_read_from_the_wrong_fields_are_refused_and_some_that_are_empty_no
 
 
 def test_a_choice_of_queries(folder: Path) -> None:
-    found = Collection.read(str(folder)).restricted({"q2"})
+    found = Collection.read(str(folder)).restrict({"q2"})
     assert found.graded.query_ids.to_list() == ["q2"]
     with pytest.raises(InputError, match="no judged query is left"):
-        found.restricted(set())
+        found.restrict(set())
     with pytest.raises(InputError, match=r"no judged query is left: judged are 'q2', and those to keep are 'x1'"):
-        found.restricted({"x1"})
+        found.restrict({"x1"})
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ class Collection:
             )
         return self.judgments
 
-    def restricted(self, queries: Container[str]) -> Collection:
+    def restrict(self, queries: Container[str]) -> Collection:
         """Return the collection restricted to some judged queries.
 
         Raises:

@@ -10,7 +10,7 @@ from tests.tradeoff.config.test_mutated_files import WHOLE
 
 from trueval.cli.schema import FILES, schema_of
 from trueval.cost.prices import BOOK
-from trueval.files.toml_tables import accepted
+from trueval.files.toml_tables import describe_values
 
 ROOT = PAGE.parents[1]
 SWEEPS = [ROOT / "examples" / "sweep.toml", *sorted((ROOT / "docs" / "sweeps").glob("*.toml"))]
@@ -35,7 +35,7 @@ def test_the_command_prints_a_valid_schema_that_describes_every_key(trueval, fil
         assert table["description"], name
         for key in table.get("properties", {}).values():
             assert key["description"], name
-            assert accepted(key).removesuffix(", or a list of different ones") in text
+            assert describe_values(key).removesuffix(", or a list of different ones") in text
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)

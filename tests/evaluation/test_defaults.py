@@ -108,7 +108,7 @@ def test_a_collection_with_a_golden_set_keeps_what_it_knows(golden: Path) -> Non
     )
     found = Collection.read(str(golden))
     assert found.graded.rubric
-    assert found.restricted({"q1"}).graded.rubric
+    assert found.restrict({"q1"}).graded.rubric
 
 
 def test_limits_are_about_the_measures_that_they_name(golden: Path) -> None:

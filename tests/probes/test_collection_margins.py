@@ -123,7 +123,7 @@ def found_losses(texts: Collection, asked: dict[str, str], change: Any, place: P
     scores = []
     for queries in (asked, {query: change(text) for query, text in asked.items()}):
         run = dense.retrieve(replace(texts, queries=queries, judgments=None)).run
-        scores.append(tv.evaluate(run, texts.restricted(frozenset(asked)).graded, ["R@10"]))
+        scores.append(tv.evaluate(run, texts.restrict(frozenset(asked)).graded, ["R@10"]))
     return {
         query: scores[0].expected[scores[0].query_ids.index(query), 0]
         - scores[1].expected[scores[1].query_ids.index(query), 0]

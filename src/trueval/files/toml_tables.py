@@ -197,7 +197,7 @@ def _fault(schema: Schema, loc: Keys, kind: str, value: Any, about: Mapping[str,
         return _Fault(keys, f"{title(keys)}: {about['ctx']['error']}", unknown=False, depth=len(loc))
     keys, node = next(way for way in reversed(ways) if not way[0] or isinstance(way[0][-1], str))
     owner = f" of {title(keys[:-1])}" if len(keys) > 1 else ""
-    message = f"{keys[-1]}{owner} must be {accepted(node)}. Got {value!r}."
+    message = f"{keys[-1]}{owner} must be {describe_values(node)}. Got {value!r}."
     return _Fault(keys, message, unknown=False, depth=len(loc))
 
 
@@ -252,21 +252,21 @@ _NOUNS: Final = {
 }
 
 
-def accepted(node: Schema) -> str:
+def describe_values(node: Schema) -> str:
     """What a key takes, in words.
 
     Args:
         node: schema of the key.
 
-    >>> accepted({"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2})
+    >>> describe_values({"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2})
     'a list of 2, each an integer >= 1'
     """
     if "anyOf" in node:
-        return f"{accepted(node['anyOf'][0])}, or a list of different ones"
+        return f"{describe_values(node['anyOf'][0])}, or a list of different ones"
     if "enum" in node:
         return " or ".join(map(repr, node["enum"]))
     if node.get("type") == "array":
         count = f" of {node['maxItems']}" if "maxItems" in node else ""
-        return f"a list{count}, each {accepted(node['items'])}"
+        return f"a list{count}, each {describe_values(node['items'])}"
     limits = " and ".join(f"{sign} {node[name]:g}" for name, sign in _LIMITS.items() if name in node)
     return f"{_NOUNS.get(str(node.get('format', node.get('type'))), 'as in trueval evaluate')} {limits}".strip()

@@ -154,9 +154,9 @@ def select_queries(
     """
     judged = collection.graded.query_ids.to_list()
     if among is not None and not any(query in among for query in judged):
-        return collection.restricted(among)  # whose error shows ids of both
+        return collection.restrict(among)  # whose error shows ids of both
     kept = [query for query in judged if query not in exclude and (among is None or query in among)][:limit]
-    return collection if len(kept) == len(judged) else collection.restricted(frozenset(kept))
+    return collection if len(kept) == len(judged) else collection.restrict(frozenset(kept))
 
 
 def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]:

@@ -168,7 +168,7 @@ def draw_queries(collection: Collection, design: NoiseSettings) -> Collection:
     places = np.sort(rng.permutation(len(judged))[: design.queries]).tolist()
     every = list(judged)
     asked = {every[place]: judged[every[place]] for place in places}
-    return replace(collection.restricted(frozenset(asked)), queries=asked, lists=None)
+    return replace(collection.restrict(frozenset(asked)), queries=asked, lists=None)
 
 
 def judged_queries(collection: Collection) -> dict[str, str]:

@@ -195,7 +195,7 @@ def predict(rows: pl.DataFrame, choices: PredictionChoices | None = None) -> Pre
     choices = choices or PredictionChoices()
     table = _Table.of(rows)
     models = tuple(table.correlate_signals(choices))
-    pooled = tuple(table.pooled(choices))
+    pooled = tuple(table.pool(choices))
     return Prediction(models, pooled, tuple(table.orders()), len(table.ids), *choices[:3], {})
 
 
@@ -238,7 +238,7 @@ class _Table(NamedTuple):
             shares = (float(each.mean()) if len(x) else np.nan for each in (y > 0, y < 0, x, y))
             yield SignalCorrelation(*key, found, *shares)
 
-    def pooled(self, choices: PredictionChoices) -> Iterator[PooledCorrelation]:
+    def pool(self, choices: PredictionChoices) -> Iterator[PooledCorrelation]:
         """Correlations pooled over models and conditions for each signal and measure, then per condition."""
         conditions = list(dict.fromkeys(key[1] for key in self.strata))
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):

@@ -58,7 +58,7 @@ def page(directory: Directory, *, live: bool = True) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-    environment.filters |= {"drawn": drawn, "packed": pack_table, "live": _live}
+    environment.filters |= {"draw_svg": draw_svg, "packed": pack_table, "live": _live}
     with explain_drawing_errors(directory):
         shown = with_own_ids(parts(directory))
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
@@ -170,7 +170,7 @@ def _into(folder: Path, draw: Figures) -> Callable[[ResultFile, Directory], tupl
     return lambda file, directory: draw(file, directory, folder)
 
 
-def drawn(figure: Figure) -> list[tuple[str, str]]:
+def draw_svg(figure: Figure) -> list[tuple[str, str]]:
     """A figure as SVG: for a screen and for a phone, where it is drawn at a width, each with its class of CSS.
 
     Args:

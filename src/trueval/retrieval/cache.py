@@ -30,7 +30,7 @@ from trueval.models import output_part as kept
 from trueval.models.hosted.account import LEDGER
 from trueval.report.number_texts import count_phrase
 from trueval.retrieval.indexes import index
-from trueval.retrieval.pipeline.stage_cache import is_kept
+from trueval.retrieval.pipeline.stage_cache import has_candidates
 from trueval.retrieval.pipeline.stage_resources import REMOVED
 
 # 2: time of last use, and the limit. 1: first version.
@@ -362,7 +362,7 @@ def _index(path: Path) -> CacheEntry | None:
 def _stage(path: Path) -> CacheEntry | None:
     if path.suffix not in (".json", ".parquet"):
         return None
-    if not is_kept(path.with_suffix(".parquet")):  # one without the other
+    if not has_candidates(path.with_suffix(".parquet")):  # one without the other
         return _entry("stages", path.stem, (path,), "", None, "leftover")
     return _entry("stages", path.stem, (path, path.with_suffix(".json")), "candidates", None, COMPLETE)
 

@@ -63,7 +63,7 @@ class Parameters(Table):
     reasoning_effort: Text = key(None, "of models that reason")
 
 
-class _Asked(Table):
+class _JudgeSettings(Table):
     model: Text = key(..., "as the server calls it; labels:FILE, or replay:LEDGER#NAME")
     base_url: Text = key(OPENAI, "where the server is")
     api_key_env: str = key(
@@ -84,7 +84,7 @@ class _Asked(Table):
     price_per_million_output: Number = key(None, "what a million tokens of answers cost", ge=0, le=_MONEY)
 
 
-class Judge(Errors, _Labels, Parameters, _Asked):
+class Judge(Errors, _Labels, Parameters, _JudgeSettings):
     """Who grades passages: a model, labels with stated errors, or the answers in a ledger."""
 
 

@@ -21,7 +21,7 @@ from trueval.models.hosted.api_keys import ApiKey
 from trueval.models.hosted.call_batches import Call, CallLimits, CallResult, estimate_tokens, most_tokens, spread
 from trueval.models.hosted.failures import CallError, FailureKind, cure_of
 from trueval.models.hosted.hosted_settings import HostedSettings
-from trueval.models.hosted.in_flight import CallingThread, Queue, first_done
+from trueval.models.hosted.in_flight import CallingThread, Queue, wait_for_first
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import HostedName, base_url_of, key_name
 from trueval.models.hosted.wire import Client, HttpClient, OpenAIClient, UnusableError, usage_of
@@ -145,7 +145,7 @@ class HostedModel(ABC):
                 running[pool.submit(self._ask, call)] = call
             if not running:
                 break
-            done, stop = first_done(running, stopped=isinstance(failed, KeyboardInterrupt))
+            done, stop = wait_for_first(running, stopped=isinstance(failed, KeyboardInterrupt))
             failed = stop or failed
             for future in done:
                 asked = running.pop(future)

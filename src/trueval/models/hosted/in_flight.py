@@ -54,7 +54,7 @@ class CallingThread(Executor):
         return future
 
 
-def first_done(
+def wait_for_first(
     running: Iterable[Future[Given]], *, stopped: bool
 ) -> tuple[set[Future[Given]], KeyboardInterrupt | None]:
     """Wait for at least one call; Ctrl-C ends this wait, and calls in flight are still awaited and stored.

@@ -313,7 +313,7 @@ class _TieEffects:
         rng = np.random.default_rng(self.k) if varied.name == "all" else None
         contexts = [self.tail.first(self.tail.order_lists(rows, reranked, rng), self.k) for rows in varied.ends]
         counts = np.arange(len(contexts))[:, None] < varied.number
-        lost = np.where(counts, [self.lost(context) for context in contexts], 0.0)
+        lost = np.where(counts, [self.lost_share(context) for context in contexts], 0.0)
         asked = self.size > 0
         replaced = (lost.sum(axis=0) / np.minimum(varied.number, len(contexts)))[asked]
         return StageTies(
@@ -330,7 +330,7 @@ class _TieEffects:
             measures={} if self.scores is None else self.spread(contexts, varied.number, self.scores),
         )
 
-    def lost(self, context: TailLists) -> Floats:
+    def lost_share(self, context: TailLists) -> Floats:
         """[query] share of the pipeline's context that another context lacks."""
         pairs = self.tail.pairs
         same = np.isin(pairs(self.base), pairs(context))

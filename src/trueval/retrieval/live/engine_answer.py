@@ -113,7 +113,7 @@ def _find_hits(answer: Any, fields: Fields) -> tuple[Sequence[Any], Fields]:
         hits = dig(answer, fields.hits)
         if not _is_list(hits):
             raise InputError(
-                f"hits must be the path of the list of documents. At {fields.hits!r} there is {_shown(hits)}, in an "
+                f"hits must be the path of the list of documents. At {fields.hits!r} there is {_quote(hits)}, in an "
                 f"answer of {keys_of(answer)}."
             )
         return list(hits), fields
@@ -135,7 +135,7 @@ def _find_hits(answer: Any, fields: Fields) -> tuple[Sequence[Any], Fields]:
     if found is None:
         raise InputError(
             f"an answer must be a list of documents, {{document: score}}, or an object with such a list under "
-            f"{', '.join(LISTS[-8:])} or another name of logs. Got {_shown(answer)}. Name the path of the list as hits."
+            f"{', '.join(LISTS[-8:])} or another name of logs. Got {_quote(answer)}. Name the path of the list as hits."
         )
     return found, fields
 
@@ -147,7 +147,7 @@ def _is_list(value: object) -> bool:
 def _document(hit: Any, place: int, fields: Fields) -> Any:
     if fields.id or fields.score:
         is_whole = bool(fields.id and fields.score) or not isinstance(hit, Mapping)
-        found = {} if is_whole else _numbers(_kept(plain(hit), with_text=False))
+        found = {} if is_whole else _numbers(_keep_fields(plain(hit), with_text=False))
         if fields.id:
             found["id"] = _id(dig(hit, fields.id), place, fields.id)
         if fields.score:
@@ -163,9 +163,9 @@ def _document(hit: Any, place: int, fields: Fields) -> Any:
             _score(score, place, "score")
         raise InputError(
             f"document {place} of the answer must be an id, (id, score), or an object with an id, its own or in its "
-            f"metadata. Got {_shown(item)}. Name the path of the id as id."
+            f"metadata. Got {_quote(item)}. Name the path of the id as id."
         )
-    return _numbers(_kept(item, with_text=entry.is_text))
+    return _numbers(_keep_fields(item, with_text=entry.is_text))
 
 
 def _is_plain(found: object, score: object) -> bool:
@@ -176,7 +176,7 @@ def _id(found: Any, place: int, path: str) -> str:
     if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
         raise InputError(
             f"id must be the path of a string or an integer. At {path!r} document {place} of the answer has "
-            f"{_shown(found)}."
+            f"{_quote(found)}."
         )
     return str(found)
 
@@ -185,19 +185,19 @@ def _score(found: Any, place: int, path: str) -> float:
     if isinstance(found, bool) or not isinstance(found, Real) or found != found:
         raise InputError(
             f"score must be the path of a number. At {path.removeprefix('-')!r} document {place} of the answer has "
-            f"{_shown(found)}. Correct the engine, or name another path as score."
+            f"{_quote(found)}. Correct the engine, or name another path as score."
         )
     return -float(found) if path.startswith("-") else float(found)
 
 
-def _kept(item: Any, *, with_text: bool) -> Any:
+def _keep_fields(item: Any, *, with_text: bool) -> Any:
     """What names and scores a document: texts and payloads of thousands of answers would fill the memory."""
     if isinstance(item, list):
-        return [_kept(each, with_text=with_text) for each in item]
+        return [_keep_fields(each, with_text=with_text) for each in item]
     if not isinstance(item, Mapping):
         return item
     return {
-        name: _kept(value, with_text=with_text)
+        name: _keep_fields(value, with_text=with_text)
         for name, value in item.items()
         if name in KEPT and (with_text or name not in TEXT_KEYS)
     }
@@ -212,7 +212,7 @@ def _numbers(item: Any) -> Any:
     return {name: _numbers(value) for name, value in item.items()} if isinstance(item, Mapping) else item
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     if isinstance(value, Mapping):
         return keys_of(value)
     is_text = isinstance(value, str) and not isinstance(value, Literal)

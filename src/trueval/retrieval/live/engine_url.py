@@ -73,15 +73,15 @@ class EngineClient(HttpClient):
         """
         url = self.engine.url.replace("{text}", quote(text, safe="")).replace("{k}", str(k))
         self.bounds.begin(self.timeout, None)
-        return self.parse_response(self.request(self.engine.method, url, _filled(self.engine.body, text, k)))
+        return self.parse_response(self.request(self.engine.method, url, _fill_template(self.engine.body, text, k)))
 
 
-def _filled(template: Any, text: str, k: int) -> Any:
+def _fill_template(template: Any, text: str, k: int) -> Any:
     """A body with the query and the number in their places."""
     if isinstance(template, Mapping):
-        return {name: _filled(value, text, k) for name, value in template.items()}
+        return {name: _fill_template(value, text, k) for name, value in template.items()}
     if isinstance(template, list):
-        return [_filled(value, text, k) for value in template]
+        return [_fill_template(value, text, k) for value in template]
     if template == "{k}":
         return k
     return template.replace("{text}", text) if isinstance(template, str) else template

@@ -167,7 +167,7 @@ def _result(
     compared = compare_calls(runs, together.query_ids, k, precision)
     values = score_cuts(together, groups, compared, judged, k)
     if values.scores is not None and compared is None:
-        values = values._replace(realized=(_as_listed(runs[0], judged),))
+        values = values._replace(realized=(_evaluate_listed(runs[0], judged),))
     changes = None if compared is None else _changes(compared, groups)
     asked = len(collection.queries)
     lists = _lists(runs[0], asked, k, groups, collection.documents)
@@ -206,7 +206,7 @@ def _run(query_ids: Sequence[str], answers: Sequence[Answer], name: str) -> Run:
     return replace(run, source=name, notes=tuple(note.replace("rows: ", f"{name}: ", 1) for note in run.notes))
 
 
-def _as_listed(run: Run, judged: CutMeasure) -> Scores:
+def _evaluate_listed(run: Run, judged: CutMeasure) -> Scores:
     """The scores of a run with ties in the order listed."""
     import warnings
 

@@ -75,17 +75,17 @@ def ask_live(
     open_ones = [each for each in questions if each.key not in ledger.answers]
     resumed = len(questions) - len(open_ones)
 
-    def told(answered: int) -> None:
+    def report(answered: int) -> None:
         if done is not None:
             done(resumed + answered)
 
-    told(0)
+    report(0)
     if at_once == 1:
         for place, question in enumerate(open_ones, 1):
             asker.ask(question)
-            told(place)
+            report(place)
     else:
-        side_by_side(asker.ask, open_ones, at_once=at_once, done=told, stop=asker.stopped.set)
+        side_by_side(asker.ask, open_ones, at_once=at_once, done=report, stop=asker.stopped.set)
     found = [ledger.answers[each.key] for each in questions]
     by_call = [found[place : place + len(queries)] for place in range(0, len(found), max(len(queries), 1))]
     return LiveCalls(by_call, asker.retried, resumed, ledger.began)
@@ -103,7 +103,7 @@ class _Asker:
     def ask(self, question: LiveQuestion) -> None:
         """Ask until there is an answer, and write it down."""
         try:
-            answer = self.retries.answer(lambda: self._send(question.text), self._failed, reached=self.reached)
+            answer = self.retries.answer(lambda: self._send(question.text), self._record_failure, reached=self.reached)
         except CallError as failure:
             cure = "" if self.reached else CURES.get(failure.status, "")
             raise self._error(question, failure.reason, cure) from None
@@ -126,7 +126,7 @@ class _Asker:
         self.reached = True
         return Answer(seconds, documents)
 
-    def _failed(self, failure: CallError, wait: float | None) -> None:
+    def _record_failure(self, failure: CallError, wait: float | None) -> None:
         self.retried += wait is not None
 
     def _sleep(self, seconds: float) -> None:

@@ -127,7 +127,7 @@ class LiveLedger:
         """Take the answers of the file, if there is one; a line cut by the end of a process is passed over."""
         if not path.exists():
             return
-        lines = [found for line in path.read_bytes().splitlines() if (found := _decoded(line)) is not None]
+        lines = [found for line in path.read_bytes().splitlines() if (found := _decode_line(line)) is not None]
         if not lines:
             return
         head = lines[0]
@@ -144,7 +144,7 @@ class LiveLedger:
                 self.answers[name] = Answer(float(seconds), documents)  # type: ignore[index]  # others never match
 
 
-def _decoded(line: bytes) -> dict[str, Any] | None:
+def _decode_line(line: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

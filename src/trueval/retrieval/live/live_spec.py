@@ -58,11 +58,11 @@ def open_live(given: object, timeout: float | None = None) -> LiveSource:
     if given.startswith(("http://", "https://")):
         return _of_tables({"live": {"url": given}}, None, timeout)
     if _OBJECT.fullmatch(given):
-        return LiveSource(of_object(_imported(given))._replace(key=given), Fields())
+        return LiveSource(of_object(_import_object(given))._replace(key=given), Fields())
     return _of_tables({"live": {"command": given}}, None, timeout)
 
 
-def _imported(spec: str) -> object:
+def _import_object(spec: str) -> object:
     """The object that "module:name" means."""
     module, _, name = spec.partition(":")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:  # a console script has its own folder there

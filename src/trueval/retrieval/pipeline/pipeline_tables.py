@@ -42,7 +42,7 @@ class _Model(Table):
     )
 
 
-class Hosted(Table):
+class HostedKeys(Table):
     """The keys of a model that a service runs."""
 
     base_url: Text = key(None, "where a service is reached that is not the usual one")
@@ -59,7 +59,7 @@ class _Embedder(_Model):
     dimension: Count = key(None, "numbers of each vector that are kept, made length 1 again")
 
 
-class Embed(Hosted, _Embedder):
+class Embed(HostedKeys, _Embedder):
     """The model that makes vectors of texts: dense search."""
 
 
@@ -113,7 +113,7 @@ class _Reranker(_Model):
     depth: Count = key(50, "documents of each list that are scored")
 
 
-class Rerank(Hosted, _Reranker):
+class Rerank(HostedKeys, _Reranker):
     """The model that scores the first documents of each list anew."""
 
 
@@ -145,6 +145,6 @@ KEYS: Final = tuple(f"{name}.{each}" for name, table in TABLES.items() for each 
 # Keys of a model that runs here alone, those that it is loaded with first, and of one that a service runs.
 LOADED_KEYS: Final = ("dtype", "device", "max_length", "instruction")
 LOCAL_KEYS: Final = (*LOADED_KEYS, "reuse")
-HOSTED_KEYS: Final = tuple(Hosted.model_fields)
+HOSTED_KEYS: Final = tuple(HostedKeys.model_fields)
 # Those that decide neither what a service answers nor what it is asked.
 PAYING_KEYS: Final = ("batch_size", *(name for name in HOSTED_KEYS if name not in ("base_url", "encoding")))

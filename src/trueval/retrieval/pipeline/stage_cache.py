@@ -38,7 +38,7 @@ def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
         name: name of the run.
         key: key of the candidates.
     """
-    if not is_kept(file):
+    if not has_candidates(file):
         return None
     try:
         about = json.loads(_metadata_path(file).read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
         return None
 
 
-def is_kept(file: Path) -> bool:
+def has_candidates(file: Path) -> bool:
     """Whether the candidates exist, complete.
 
     Args:

@@ -21,7 +21,7 @@ from trueval.retrieval.indexes.vectors import check_dimension
 from trueval.retrieval.pipeline.cache_keys import build_key_settings, key_of
 from trueval.retrieval.pipeline.config import BOTH, Settings
 from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOADED_KEYS
-from trueval.retrieval.pipeline.stage_cache import is_kept, read_candidates
+from trueval.retrieval.pipeline.stage_cache import has_candidates, read_candidates
 from trueval.retrieval.pipeline.stage_resources import StageResources
 from trueval.retrieval.pipeline.suppress import sources_of
 from trueval.run import Run
@@ -84,7 +84,7 @@ class StageKeys:
             name: name of the stage.
         """
         key = self.key(name, before)
-        return key in self.shared.stages or (self.shared.cache is not None and is_kept(self.file_of(name, key)))
+        return key in self.shared.stages or (self.shared.cache is not None and has_candidates(self.file_of(name, key)))
 
     def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
         """The input candidates of a stage, from the cache; None if they are not cached.

@@ -67,7 +67,7 @@ class QualityMeasures:
         Raises:
             InputError: no query is judged.
         """
-        kept = replace(collection, judgments=judgments).restricted(collection.queries).graded
+        kept = replace(collection, judgments=judgments).restrict(collection.queries).graded
         return cls(kept, measures, policy, unjudged)
 
     def score_run(self, run: Run) -> QueryScores:

@@ -97,7 +97,7 @@ class _Waiting(NamedTuple):
         """Whether the reranked candidates are cached."""
         return self.work.has("rerank", (self.stages[-1].key,))
 
-    def reranked(self, make: Callable[[Step], Run]) -> tuple[Stage, ...]:
+    def with_reranker(self, make: Callable[[Step], Run]) -> tuple[Stage, ...]:
         """All its stages, with the last from the cache or computed.
 
         Args:
@@ -240,7 +240,7 @@ class SystemBuilder:
         ready = [each for each in group if each.is_cached]
         for each in ready:
             with self.record_failures(each.system, each.key):
-                self._finish(each, each.reranked(_refuse_removed_candidates))
+                self._finish(each, each.with_reranker(_refuse_removed_candidates))
         rest = [each for each in group if each not in ready]
         if not rest:
             return
@@ -252,7 +252,7 @@ class SystemBuilder:
         for each in rest:
             with self.record_failures(each.system, each.key):
                 own = scored or self._score([each])
-                self._finish(each, each.reranked(_make_rescorer(each, own[each.settings["scoring"]])))
+                self._finish(each, each.with_reranker(_make_rescorer(each, own[each.settings["scoring"]])))
 
     def _score(self, group: Sequence[_Waiting]) -> dict[str, Run]:
         """The union of some pools with reranker scores, in each requested format."""
