@@ -1,4 +1,4 @@
-"""`trueval cache`: what is kept so that nothing is computed twice, and how to remove it."""
+"""`trueval cache`: show and remove cached models' outputs, indexes and stages."""
 
 import json
 import sys
@@ -49,7 +49,7 @@ def cache(
             f"{folder} is not there. trueval cache alone shows the user's cache, and --remove NAME removes.",
             param_hint="DIR",
         )
-    library.limit_of()  # a size that cannot be read is told where somebody looks at sizes
+    library.limit_of()  # an unreadable size is reported only where sizes are shown
     found, now = library.read_cache(folder or library.user_cache()), datetime.now(UTC)
     age = None if older_than is None else library.age_of(older_than)
     meant = library.select_entries(found, remove or (), age, now)

@@ -1,4 +1,4 @@
-"""The cache: the options of commands that keep what they compute, and the folder that these mean."""
+"""The cache: the options of commands that cache what they compute, and the folder that they name."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -31,12 +31,12 @@ Reuse = Annotated[
 
 
 def cache_of(given: Path | None, out: Path | None, *, make: bool = True) -> Path | None:
-    """The folder of `CacheFolder`, as `cache_for` finds it; None where nothing can be kept.
+    """The cache folder, as `cache_for` finds it; None if nothing can be written.
 
     Args:
-        given: by --cache.
-        out: by --out, which has the cache where the user's own cannot be written.
-        make: whether the user's own is made where it is not there; a dry run makes nothing.
+        given: folder of --cache.
+        out: folder of --out, which holds the cache if the user's cannot be written.
+        make: whether to create the user's cache if it is missing; a dry run creates nothing.
     """
     from trueval.retrieval.cache import cache_for
 

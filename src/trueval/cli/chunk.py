@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.chunking.chunks import Chunker, Tokenizer
 
 WORDS = "words"
-LARGE = 1 << 26  # bytes of a corpus that several processes cut; they take a second to start
+LARGE = 1 << 26  # bytes of a corpus from which several processes pay off: they take a second to start
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class ChunkOptions:
     ] = "text"
 
     def chunker(self) -> "Chunker":
-        """What cuts as they say."""
+        """The chunker with these settings."""
         from trueval.retrieval.chunking.chunks import Chunker
 
         return Chunker(self.how, self.size, self.overlap, self.breadcrumbs, self._tokenizer())

@@ -1,4 +1,4 @@
-"""`trueval compare`: which of several runs is better, and how sure that is."""
+"""`trueval compare`: which of several runs is better, and with what confidence."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -71,7 +71,7 @@ class TestOptions:
         """The choices of a comparison, checked.
 
         Raises:
-            PolicyError: a value is not accepted.
+            PolicyError: a value is invalid.
         """
         from trueval.comparison.compare import ComparisonChoices
 

@@ -1,4 +1,4 @@
-"""`trueval cuts`: what the end of a list leaves to chance, where it falls inside a group of equal scores."""
+"""`trueval cuts`: results that depend on chance because the cut at K falls inside a group of equal scores."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,8 +74,8 @@ class JudgmentOptions:
         """Read the named judgments and measures.
 
         Returns:
-            A function from the judgments of the collection, which count where no file names others, to what `cut_index`
-            and its like take beside what they cut.
+            A function from the judgments of the collection, which apply if no file names others, to the arguments of
+            `cut_index` and `cut_runs` besides the input.
         """
         from trueval.judgments import Judgments
         from trueval.measures import parse_list

@@ -62,10 +62,10 @@ def show_model(folder: Path) -> list[str]:
     """Runs the model, prints its audit and writes it to the folder.
 
     Args:
-        folder: made if absent.
+        folder: folder of the results, created if absent.
 
     Returns:
-        Paths of the runs that it wrote.
+        Paths of the written runs.
     """
     from trueval.precision.views.kind import PRECISION
 
@@ -82,7 +82,7 @@ def show_retrieval(folder: Path) -> list[str]:
     """Makes a run of the sample's corpus, prints its stages and writes them to the folder.
 
     Args:
-        folder: made if absent.
+        folder: folder of the results, created if absent.
 
     Returns:
         The path of the run.
@@ -102,7 +102,7 @@ def write_page(runs: list[str], folder: Path) -> None:
 
     Args:
         runs: paths.
-        folder: made if absent.
+        folder: folder of the results, created if absent.
     """
     from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
@@ -119,7 +119,7 @@ def write_page(runs: list[str], folder: Path) -> None:
 
 
 def demo_results() -> dict[str, Any]:
-    """The results of the two runs, computed now.
+    """Evaluate the two runs.
 
     Returns:
         What `trueval.evaluation.scores.results` returns.
@@ -133,13 +133,13 @@ def demo_results() -> dict[str, Any]:
 
 
 def explanation(results: Mapping[str, Any]) -> Iterator[str]:
-    """Says which run its ties help or harm most, and what they do to its lead over the other.
+    """Explain which run ties help or harm most, and how they change its lead over the other.
 
     Args:
         results: what `demo_results` returns.
 
     Yields:
-        Sentences made from the numbers.
+        Sentences with the numbers.
     """
     run, name = max(
         ((run, name) for run in results["runs"] for name in run["measures"]),

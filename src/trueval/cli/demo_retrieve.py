@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from trueval.retrieval.pipeline.stage_resources import Begin
 
 NAME: Final = "hybrid"
-# The dtype of one of the two passes of the audit, whose embeddings it takes.
+# The dtype of one of the two passes of the audit, so that its embeddings are reused.
 SEARCH: Final = {"embed": {"model": MODEL, "dtype": "bfloat16"}, "sparse": {"depth": 50}, "index": {"depth": 50}}
 
 
 def retrieval_is_here() -> bool:
-    """Whether the libraries of the extra retrieval are installed; nothing of them is imported."""
+    """Whether the libraries of the extra retrieval are installed, without importing them."""
     from importlib.util import find_spec
 
     return all(find_spec(name) for name in ("faiss", "bm25s", "Stemmer"))
@@ -23,13 +23,13 @@ def retrieval_is_here() -> bool:
 def retrieve_demo(
     sample: Path, relevant: float, cache: Path, runs: Path, begin: "Begin | None" = None
 ) -> tuple[dict[str, Any], Path]:
-    """Searches the sample by words and by vectors, fuses the two lists, and writes the run.
+    """Search the sample by words and by vectors, fuse the two lists, and write the run.
 
     Args:
         sample: folder of the collection.
         relevant: grade from which a document is relevant.
-        cache: keeps embeddings, indexes and candidates.
-        runs: folder of the run, made if absent.
+        cache: folder for embeddings, indexes and candidates.
+        runs: folder of the run, created if absent.
         begin: called with the name of each stage.
 
     Returns:

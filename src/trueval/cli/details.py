@@ -1,4 +1,4 @@
-"""What `--out` keeps beside the means: details.json for the page, and queries.parquet."""
+"""Files of `--out` besides the means: details.json for the page, and queries.parquet."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Details:
-    """Collects the details of one run after another, so that one run at a time is in memory.
+    """Collects the details run by run, so that only one run is in memory.
 
-    What the command reads in the block of `record_files(details.seen)` is listed with bytes and hash.
+    Files read in the block of `record_files(details.seen)` are listed with size and hash.
 
     Args:
         qrels: path of the judgments.
         runs: paths of the runs, or name=path.
-        collection: folder with the texts, None for ids alone.
-        beside: role → file or folder of what is read beside these, None where nothing is.
+        collection: folder with the texts; None for ids alone.
+        beside: role → further file or folder that is read; None if there is none.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class Details:
         collection: Path | None,
         beside: Mapping[str, str | Path | None] | None = None,
     ) -> None:
-        from trueval.files.display_names import path_of  # late: it brings numpy, for which no help should wait
+        from trueval.files.display_names import path_of  # late: it imports numpy, for which --help should not wait
         from trueval.files.source.fingerprints import FileFingerprints
         from trueval.judgments import judgments_file
         from trueval.report.provenance import date
 
-        date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
+        date()  # an invalid SOURCE_DATE_EPOCH is refused before the work
         self._files = [("judgments", str(judgments_file(qrels))), *(("run", path_of(text)) for text in runs)]
         self._collection, self.seen = collection, FileFingerprints()
         self._beside = {**(beside or {}), "collection": collection}
@@ -47,7 +47,7 @@ class Details:
         self._runs: list[RunEvidence] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
-        """Record what the page shows of a run."""
+        """Record the details of a run for the page."""
         from trueval.evaluation.views.details import run_evidence
 
         self._scores.append(scores)
@@ -62,7 +62,7 @@ class Details:
         from trueval.evaluation.views.details import to_details
         from trueval.files.source.fingerprints import record_files
 
-        with record_files(self.seen):  # the texts are those that were hashed, or refused
+        with record_files(self.seen):  # refused if the texts changed since they were hashed
             return to_details(self._runs, self._scores, self._all_files(), self._collection, self.seen)
 
     def files(self) -> "dict[str, Content]":

@@ -1,4 +1,4 @@
-"""Dry runs: the options of every command that has one, and what it prints."""
+"""Dry runs: the options that commands share, and the output."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -30,14 +30,14 @@ MaxCost = Annotated[
 
 
 def show_dry_run(make: "Callable[[], DryRun]", form: str) -> "DryRun":
-    """Print the work that is missing.
+    """Print the work that is not cached.
 
     Args:
-        make: counts it.
+        make: computes it.
         form: table or json.
 
     Raises:
-        typer.BadParameter: it is another format.
+        typer.BadParameter: the format is another one.
     """
     from trueval.report.formats import to_json
 

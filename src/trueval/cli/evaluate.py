@@ -55,7 +55,7 @@ class EvidenceOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DisplayOptions:
-    """What is shown of the runs, and in which order."""
+    """What to show of the runs, and in which order."""
 
     panel: ClassVar = OUTPUT
 
@@ -71,12 +71,12 @@ class DisplayOptions:
     ] = None
 
     def check(self, out: Path | None) -> None:
-        """Refuses texts that nothing would show."""
+        """Refuse texts that no output would show."""
         if self.collection is not None and out is None:
             raise typer.BadParameter("needs --out, where the texts are written.", param_hint="--collection")
 
     def hashes(self) -> dict[str, str]:
-        """Hashes of the texts, where a collection is given."""
+        """Hashes of the texts, if a collection is given."""
         if self.collection is None:
             return {}
         from trueval.evaluation.content_hashes import collection_hashes
@@ -128,7 +128,7 @@ def evaluate(
     refuse_repeated(qrels, paths)
     if out is not None:
         check_folder(out)
-    kept = shown.per_query or out is not None or bool(limits)  # results that others may be compared with
+    kept = shown.per_query or out is not None or bool(limits)  # the results may become a baseline
     beside = {"sources": inputs.sources, "answers": evidence.correct, "audit": labels.folder(qrels), **gates.files()}
     details = None if out is None else Details(qrels, paths, shown.collection, beside)
     with nullcontext() if details is None else record_files(details.seen):
@@ -150,7 +150,7 @@ def evaluate(
                 policy=rules,
             )
         talk(found.notes)
-        # Differences are corrected against a baseline, or else the first run: nobody looks at all pairs here.
+        # Differences are corrected against the baseline, or the first run, not for all pairs.
         held_against = gates.baseline_of(found.scores, runs, paths) or found.scores[0].name
         corrected = labels.correct(joined, lists, chosen, rules, baseline=held_against)
         gated = gates.check(
@@ -221,7 +221,7 @@ def _show(
 
 
 def _say_beside(found: "EvaluationResults", results: Mapping[str, object], form: str, *, percent: bool) -> None:
-    """Says what belongs below the table: on stdout below a table only, as programs take nothing else there."""
+    """Print the lines below the table; with other formats they go to stderr, since programs read stdout."""
     lines = lines_beside(found, results, percent=percent)
     if form != "table":
         talk(lines)
@@ -234,9 +234,9 @@ def lines_beside(found: "EvaluationResults", results: Mapping[str, object], *, p
     """Lines below the table: additional numbers, answers, sensitivity.
 
     Args:
-        found: of the runs.
-        results: its JSON.
-        percent: whether values are points.
+        found: results of the runs.
+        results: their JSON.
+        percent: whether to print points instead of fractions.
     """
     from trueval.rag.views.text import answer_line, detail_lines, sensitivity_lines
     from trueval.report.number_texts import FRACTIONS, POINTS

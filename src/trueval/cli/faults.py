@@ -15,11 +15,11 @@ _log = logging.getLogger(__name__)
 
 
 def report_fault(what: str, error: BaseException) -> None:
-    """Log an error that no input should cause, and let the command exit with status 70.
+    """Log an internal error, and let the command exit with status 70.
 
     Args:
-        what: could not be done.
-        error: its traceback goes to the log beside the results, and to stderr where there is none.
+        what: what failed.
+        error: the error; its traceback goes to the log beside the results, or to stderr without one.
     """
     _reported.append(what)
     _log.error(what, exc_info=error)
@@ -39,9 +39,9 @@ def forget_faults() -> None:
 
 
 def with_faults(status: int) -> int:
-    """The exit status of a command: 70 where a fault was reported.
+    """The exit status of a command: 70 if a fault was reported.
 
     Args:
-        status: otherwise.
+        status: status without a fault.
     """
     return FAULT if _reported else status

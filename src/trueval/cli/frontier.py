@@ -1,4 +1,4 @@
-"""`trueval frontier`: which configurations of a sweep are worth a look, and which one to ship."""
+"""`trueval frontier`: the Pareto-optimal configurations of a sweep, and which one to ship."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from trueval.cli.short_help import common_options
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LimitOptions:
-    """What the configuration to ship must keep."""
+    """Limits on the configuration to ship."""
 
     panel: ClassVar = "Limits"
 
@@ -43,7 +43,7 @@ class LimitOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrontierOptions:
-    """What a frontier is, and how sure that is."""
+    """How the frontier is computed, and its confidence level."""
 
     panel: ClassVar = "Frontier"
 

@@ -1,4 +1,4 @@
-"""Gates of a build: the options, what is said of their findings, and the summary that GitHub shows."""
+"""Gates of a build: the options, the report of their checks, and the summary that GitHub shows."""
 
 import os
 import sys
@@ -30,8 +30,8 @@ class GateFindings(NamedTuple):
     """The findings of the gates.
 
     Attributes:
-        checks: every one.
-        self_test: None where it was not asked for.
+        checks: all checks.
+        self_test: None if not requested.
     """
 
     checks: "tuple[Check, ...]" = ()
@@ -58,7 +58,7 @@ class GateFindings(NamedTuple):
 
 
 def _record_baseline(check: dict[str, Any]) -> dict[str, Any]:
-    """A check whose baseline, where it is a folder of results, is recorded as other paths are."""
+    """A check with the folders stripped from the path of its baseline."""
     from trueval.report.provenance import strip_folders
 
     return (
@@ -140,10 +140,7 @@ class GateOptions:
     clusters: ClusterFile = None
 
     def paths(self, runs: Sequence[str]) -> list[str]:
-        """What to read: the runs, then the baseline where it is a file of its own.
-
-        Args:
-            runs: as given.
+        """The files to read: the runs, then the baseline if it is a separate file.
 
         Raises:
             InputError: the baseline is neither a run, nor a file, nor a folder of results.
@@ -151,7 +148,7 @@ class GateOptions:
         return with_baseline(runs, self._file(runs))
 
     def _file(self, runs: Sequence[str]) -> str | None:
-        """The baseline as a file to read, as given or one of the runs; None where there is none, or it is a folder."""
+        """The baseline as a file to read, possibly one of the runs; None without a baseline, or if it is a folder."""
         if self.baseline is None:
             return None
         from trueval.errors import InputError, nearest
@@ -171,7 +168,7 @@ class GateOptions:
         )
 
     def files(self) -> dict[str, str | None]:
-        """Role → what gates read beside the runs: the folder of a baseline, the clusters; None where there is none."""
+        """Role → file read besides the runs: folder of a baseline, clusters; None if there is none."""
         found = {"baseline": None, "clusters": self.clusters}
         if self.baseline is None:
             return found
@@ -202,7 +199,7 @@ class GateOptions:
             ("max-drop", self.max_drop),
             ("min-queries", fewest),
         )
-        of_intervals = labels in ("corrected", "people") and self.minimum  # then --min can be unclear too
+        of_intervals = labels in ("corrected", "people") and self.minimum  # then --min can be undecided too
         of_drops = [
             f"--{name}"
             for name, chosen in self._of_drops().items()
@@ -250,12 +247,12 @@ class GateOptions:
             raise PolicyError(f"{odd} does not go with --labels corrected, whose intervals count queries one by one.")
 
     def baseline_of(self, scores: "Sequence[Scores]", runs: Sequence[str], paths: Sequence[str]) -> str | None:
-        """Name of the run that is the baseline; None where there is none, or it is a folder.
+        """Name of the baseline run; None without a baseline, or if it is a folder.
 
         Args:
-            scores: scores of what was read.
-            runs: as given.
-            paths: where scores come from.
+            scores: scores of the files read.
+            runs: runs of the command line.
+            paths: files of the scores.
         """
         file = self._file(runs)
         return None if file is None else scores[paths.index(file)].name
@@ -285,17 +282,16 @@ class GateOptions:
         """Check runs against their limits.
 
         Args:
-            scores: scores of the runs; a baseline that is a file of its own comes after them, and no gate is asked of
-                it.
-            runs: how many they are.
-            paths: where scores come from.
-            limits: what the runs must keep.
-            missing: what was chosen for judged queries that a run lacks; None where nothing was.
-            corrected: values by people's labels; None where there are none.
-            labels: whose labels the checks look at.
+            scores: scores of the runs, followed by those of a baseline in a separate file, which is not checked itself.
+            runs: number of runs.
+            paths: files of the scores.
+            limits: limits of the runs.
+            missing: chosen rule for judged queries that a run lacks; None if none was chosen.
+            corrected: values corrected by people's labels; None without them.
+            labels: whose labels the checks use.
 
         Raises:
-            InputError: there is no such baseline, or a query has no cluster.
+            InputError: the baseline does not exist, or a query has no cluster.
         """
         if not limits:
             return GateFindings()
@@ -329,13 +325,13 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
 
 @contextmanager
 def conclude_with_checks(results: Mapping[str, object], gated: GateFindings) -> Iterator[None]:
-    """After the results, report every check, write the summary where GitHub wants one, and exit.
+    """After the results, report every check, write the summary for GitHub, and exit.
 
-    Where the results cannot be printed, as nobody reads them, the checks are said all the same.
+    The checks are reported even if the results cannot be printed because stdout is closed.
 
     Args:
         results: results of the runs.
-        gated: what the gates found.
+        gated: findings of the gates.
 
     Raises:
         typer.Exit: with 1 on a failure, or else 0, unless printing failed.
@@ -360,7 +356,7 @@ def summary(results: Mapping[str, object], gated: GateFindings) -> str:
 
     Args:
         results: results of the runs.
-        gated: what the gates found.
+        gated: findings of the gates.
     """
     from trueval.comparison.views.checks import view
     from trueval.evaluation.views.kind import EVALUATE
@@ -371,7 +367,7 @@ def summary(results: Mapping[str, object], gated: GateFindings) -> str:
 
 
 def _say(gated: GateFindings) -> None:
-    """Print to stderr, whatever the format: stdout is for the results."""
+    """Print to stderr in every format, since stdout is for the results."""
     from rich.console import Console
 
     from trueval.comparison.views.checks import view

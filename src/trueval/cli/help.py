@@ -1,4 +1,4 @@
-"""`trueval help`: finds a command, an option, a measure, a page or an error by words."""
+"""`trueval help`: search commands, options, measures, pages and errors by words."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ import typer
 MOST: Final = 5  # entries of each sort that are shown
 WIDTH: Final = 100  # characters of an entry
 ERRORS: Final = ("InputError", "MeasureError", "PolicyError", "BadParameter", "error")
-# Pages of the documentation, and words that people look for there.
+# Pages of the documentation, with search terms.
 PAGES: Final = {
     "docs/files.md": "which files are read: TREC, BEIR, MS MARCO, csv, jsonl, parquet, logs, gzip, memory",
     "docs/measures.md": "every measure with formula, source and example",
@@ -35,13 +35,13 @@ PAGES: Final = {
 
 
 class Entry(NamedTuple):
-    """Something that words may find.
+    """A searchable entry.
 
     Attributes:
         sort: "commands", "measures", "pages" or "errors".
         name: what to type or open.
         text: one line about it.
-        key: further words that find it.
+        key: further search terms.
     """
 
     sort: str
@@ -50,12 +50,12 @@ class Entry(NamedTuple):
     key: str = ""
 
     def score(self, words: Sequence[str]) -> float:
-        """How many of the words it has; those of its name count double."""
+        """Number of the words it contains; words of its name count twice."""
         name, text = _words(self.name), _words(f"{self.text} {self.key}")
         return sum(2 * _begins(word, name) + _begins(word, text) for word in words)
 
     def has_all(self, words: Sequence[str]) -> bool:
-        """Whether every word is in it."""
+        """Whether it contains every word."""
         every = _words(f"{self.name} {self.text} {self.key}")
         return all(_begins(word, every) for word in words)
 
@@ -87,7 +87,7 @@ help.settings = {"ignore_unknown_options": True}  # type: ignore[attr-defined]  
 
 
 def _distinct(found: Sequence[Entry], sort: str) -> list[Entry]:
-    """The entries of a sort; an option that several commands share is named once."""
+    """The entries of one sort; an option that several commands share appears once."""
     first = {(each.name.rpartition(" ")[2], each.text): each for each in reversed(found) if each.sort == sort}
     return list(reversed(first.values()))
 
@@ -118,7 +118,7 @@ def _commands() -> Iterator[Entry]:
 
 
 def _errors() -> Iterator[Entry]:
-    """What errors say, as the source of the package has it; what they fill in is an ellipsis."""
+    """Error messages from the source of the package, with an ellipsis for what they fill in."""
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -147,6 +147,6 @@ def _words(text: str) -> list[str]:
 
 
 def _begins(word: str, among: Sequence[str]) -> bool:
-    """Whether one of several words begins with it, an ending of plurals apart."""
+    """Whether one of several words begins with it, ignoring a plural ending."""
     stem = word.removesuffix("s") if len(word) > 3 else word
     return any(each.startswith(stem) for each in among)

@@ -32,15 +32,15 @@ _LABELS: Final = """unknown = 1               # grade of what has no label
 
 
 class Project(NamedTuple):
-    """What the files say.
+    """The answers that the files contain.
 
     Attributes:
         corpus: folder with corpus.jsonl and queries.jsonl.
-        language: of the texts.
-        model: the embedder; "" for words alone.
+        language: language of the texts.
+        model: the embedder; "" for BM25 alone.
         reranker: "" for none.
         judge: a model, or labels:FILE.
-        judgments: of the corpus, a file; or the folder of the golden set that is to be built.
+        judgments: file of judgments, or folder of the golden set to build.
     """
 
     corpus: str
@@ -116,13 +116,13 @@ def init(
 
 
 def _judgments(corpus: Path) -> str:
-    """The path of the judgments that a collection brings, below its folder; "" where it has none."""
+    """The path of the collection's judgments below its folder; "" if it has none."""
     found = (*corpus.glob("qrels.*"), *corpus.glob("qrels/*.tsv"))
     return str(min(found).relative_to(corpus)) if found else ""
 
 
 def _bring_sample(out: Path, corpus: Path) -> None:
-    """Copy the sample's documents, questions and labels; what is there stays."""
+    """Copy the sample's documents, questions and labels; existing files stay."""
     from trueval.sample import sample_path
 
     corpus.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def _bring_sample(out: Path, corpus: Path) -> None:
 
 
 def _ask(given: str | None, question: str, default: str) -> str:
-    """What a flag says, or whoever sits at the terminal, or the default."""
+    """The value of a flag, the answer at the terminal, or the default."""
     if given is not None:
         return given
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -146,7 +146,7 @@ def _ask(given: str | None, question: str, default: str) -> str:
 
 
 def pipeline_text(project: Project) -> str:
-    """pipeline.toml: what finds documents."""
+    """pipeline.toml: the retrieval pipeline."""
     return f"""#:schema {SCHEMAS}/pipeline.json
 # What finds documents: trueval retrieve --pipeline pipeline.toml --run run.trec
 # Omit a table to skip its stage. All keys: trueval schema pipeline, or docs/keys.md.

@@ -1,4 +1,4 @@
-"""Whose labels a result is measured by, and what people's say of the judge's: the options, and what they join."""
+"""Labels of judge and people: the options, and the correction of values by people's labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,21 +42,21 @@ class LabelOptions:
     ] = None
 
     def folder(self, qrels: str) -> Path | None:
-        """The audit that is named, or else the one beside the judgments; None where there is none."""
+        """The named audit, or the one beside the judgments; None if there is none."""
         from trueval.comparison.labels.label_source import audit_beside
 
         return self.audit or audit_beside(qrels)
 
     def read(self, qrels: str, inputs: "InputRules") -> "LabelSource":
-        """Reads the judgments, and what people said of them.
+        """Read the judgments and people's labels.
 
         Args:
-            qrels: as the command takes it.
-            inputs: what is done to what is read.
+            qrels: argument of the command.
+            inputs: transformations of the input.
 
         Raises:
-            InputError: a file is bad, or labels of people are asked for and are not there.
-            PolicyError: what else was chosen does not go with the labels.
+            InputError: a file is invalid, or people's labels are requested and missing.
+            PolicyError: another choice is incompatible with the labels.
         """
         from trueval.comparison.labels.label_source import LabelSource, join
         from trueval.errors import PolicyError
@@ -91,18 +91,18 @@ class LabelOptions:
         baseline: str | None = None,
         level: float = 0.95,
     ) -> "CorrectedResults | None":
-        """Corrects the values of runs; None without an audit.
+        """Correct the values of runs; None without an audit.
 
         Args:
             joined: judgments and audit.
-            runs: that are evaluated, with their baseline.
-            measures: those evaluated.
-            policy: behind the values.
-            baseline: name of the run that the others are compared with; None for all pairs.
+            runs: evaluated runs, with their baseline.
+            measures: evaluated measures.
+            policy: policy of the values.
+            baseline: name of the run to compare the others with; None for all pairs.
             level: level of the intervals.
 
         Raises:
-            InputError: nothing can be corrected, and corrected values or an audit were asked for.
+            InputError: nothing can be corrected, although corrected values or an audit were requested.
         """
         if joined.audited is None:
             return None
@@ -122,13 +122,13 @@ class LabelOptions:
     def add_to(
         self, results: Mapping[str, object], found: "CorrectedResults | None", joined: "LabelSource", qrels: str
     ) -> Mapping[str, Any]:
-        """The JSON of results with corrected values beside; as it is where there are none.
+        """The JSON of results with the corrected values added, if there are any.
 
         Args:
             results: results of an evaluation or a comparison.
             found: corrected values.
             joined: judgments and audit.
-            qrels: as the command takes it.
+            qrels: argument of the command.
         """
         if found is None:
             return results

@@ -1,4 +1,4 @@
-"""The options of `trueval retrieve --live`, and what it does: ask a retriever that answers."""
+"""The options of `trueval retrieve --live`, and the calls of a live retriever."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,13 +53,13 @@ class LiveOptions:
     ] = None
 
     def refuse_alone(self) -> None:
-        """Refuses these options without --live."""
+        """Refuse these options without --live."""
         for name in ("repeats", "at_once", "timeout", "measures"):
             if getattr(self, name) is not None:
                 raise typer.BadParameter("goes with --live.", param_hint=f"--{name.replace('_', '-')}")
 
     def ask(self, texts: "Collection", k: int, rel: float | None, cache: Path | None) -> "tuple[LiveRetrieval, Ledger]":
-        """Asks the retriever every query of a collection.
+        """Send every query of a collection to the retriever.
 
         Args:
             texts: the collection.
@@ -123,5 +123,5 @@ class Ledger:
 
 
 def numbered(file: Path, number: int) -> Path:
-    """The name of the run of a call."""
+    """The file name of the run of one call."""
     return file if number == 1 else file.with_name(f"{file.stem}-{number}{file.suffix}")

@@ -1,4 +1,4 @@
-"""Long work: bars that show how far it is, what is said of it meanwhile, and what it leaves when it is stopped."""
+"""Long jobs: progress bars, remarks while they run, and what is kept after an interruption."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ from trueval.printable import printable
 if TYPE_CHECKING:
     from trueval.models.outputs import Step
 
-INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED: Final = 130  # 128 + SIGINT, the convention of shells
 
 
 @contextmanager
 def interruptible(kept: str) -> Iterator[None]:
-    """Says after Ctrl-C what is kept and how the work goes on, and leaves with the status of SIGINT.
+    """After Ctrl-C, say what is kept and how to resume, and exit with the status of SIGINT.
 
     Args:
-        kept: in one or two sentences.
+        kept: what is kept, in one or two sentences.
     """
     try:
         yield
@@ -34,7 +34,7 @@ def interruptible(kept: str) -> Iterator[None]:
 
 @contextmanager
 def remarks() -> Iterator[None]:
-    """Says on stderr at once what the library remarks, such as a batch size that was halved."""
+    """Print warnings of the library on stderr at once, such as that of a halved batch size."""
 
     def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
         if issubclass(category, TruevalWarning):
@@ -49,11 +49,11 @@ def remarks() -> Iterator[None]:
 
 @contextmanager
 def bars() -> "Iterator[Callable[[str], Step]]":
-    """Shows a bar for each forward pass on stderr; where that is no terminal, says every minute how far the work is.
+    """Show a progress bar for each forward pass on stderr; without a terminal, print the progress every minute.
 
     Yields:
-        A function from a name to the function that `model_outputs` calls after every shard: with the name of a part,
-        how much is done, and of how much, 0 where nobody knows.
+        A function from a name to the function that `model_outputs` calls after every shard with the name of a part, the
+        amount done and the total, 0 if unknown.
     """
     from rich.console import Console
     from rich.markup import escape

@@ -1,4 +1,4 @@
-"""The command `trueval`: its subcommands, and what an error looks like and exits with."""
+"""The command `trueval`: its subcommands, error messages and exit statuses."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 1
 MISUSE = 2
-# By the panels of the help, in its order. Each is a function in the module of its name, or a group of commands.
+# Commands by panel of the help. Each is a function in the module of its name, or a group of commands.
 PANELS: Final = {
     "Results": ("evaluate", "compare", "power", "explain", "check", "measures", "report"),
     "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
@@ -32,7 +32,7 @@ PANELS: Final = {
 COMMANDS: Final = tuple(name for names in PANELS.values() for name in names)
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
 PLUGINS: Final = "trueval.commands"
-# What `trueval` alone says.
+# Output of `trueval` without arguments.
 START: Final = """\
 trueval tells whether a retrieval result can be believed. What do you have?
 
@@ -48,15 +48,15 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyCommands(GroupWithNestedHelp):
-    """Commands that are imported on demand, so that no command waits for the others.
+    """Commands that are imported on demand, so that none waits for the imports of others.
 
-    Entry points are looked for only where a name is not one of ours, or all names are listed: it takes as long as the
-    start of a command.
+    Entry points are searched only for names that are not ours, and for lists of all names: the search takes as long as
+    the start of a command.
 
     Attributes:
-        panels: names by the panels of the help, in its order.
-        home: the package with a module for each.
-        plugins: the entry points that add others; None for none.
+        panels: panel of the help → names of its commands, in order.
+        home: package with a module per command.
+        plugins: group of the entry points that add commands; None for none.
     """
 
     panels: ClassVar[Mapping[str, tuple[str, ...]]] = PANELS
@@ -78,7 +78,7 @@ class LazyCommands(GroupWithNestedHelp):
         return [*ours, *sorted(set(entry_points(group=self.plugins).names) - set(self.panel_of))]
 
     def _with_nested(self, name: str, ctx: object) -> list[str]:
-        """A name, or in the help the whole names of the commands of a group."""
+        """The name of a command, or for a group in the help the full names of its commands."""
         found = self.get_command(ctx, name) if self.shows_nested else None
         return [f"{name} {each}" for each in found.panel_of] if isinstance(found, LazyCommands) else [name]
 
@@ -127,7 +127,7 @@ def as_command(name: str, function: object) -> Any:
 
     Args:
         name: name of the command.
-        function: what a plugin or a module of ours holds.
+        function: object in a plugin or in a module of ours.
 
     Raises:
         TypeError: it is neither.
@@ -150,7 +150,7 @@ def as_command(name: str, function: object) -> Any:
 
 
 def _common_options() -> list[Any]:
-    """The options that every command has: made by typer, whose own classes change between its versions."""
+    """The options that every command has, created through typer, whose classes change between versions."""
 
     def switch_on(wanted: bool) -> bool:
         if wanted:
@@ -178,12 +178,12 @@ def _common_options() -> list[Any]:
 
 
 def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
-    """A command that says why the plugin's own cannot run, so that help and the other commands can.
+    """A command that reports why a plugin's command cannot be loaded, so that help and other commands still work.
 
     Args:
         name: name of the command.
-        plugin: where it should be.
-        error: what loading it raised.
+        plugin: its entry point.
+        error: error raised on loading.
     """
     package = plugin.dist.name if plugin.dist else "a package"
     line = f"The command {name} of {package} ({plugin.value}) cannot be loaded: {type(error).__name__}: {error}"
@@ -220,7 +220,7 @@ def main() -> NoReturn:
     streams.prepare()
     status, message = _run()
     lost = streams.flush()
-    if lost is not None:  # results that did not arrive are no success, whatever they are
+    if lost is not None:  # results that did not arrive are a failure in any case
         status, message = status or BAD_INPUT, message or lost
     if message:
         _say(message)

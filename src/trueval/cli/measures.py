@@ -1,4 +1,4 @@
-"""`trueval measures`: every measure there is."""
+"""`trueval measures`: list the measures."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
 
 CUTOFF = {"required": "needs a cutoff, {name}@10", "optional": "cutoff optional, {name}@10", "none": "takes no cutoff"}
-# What sources are called in short.
+# Short names of sources.
 PAPERS = {"P-A": "Yang et al. 2026, arXiv 2508.03306", "P-B": "Dallaire 2025, arXiv 2511.09545"}
 
 
@@ -44,10 +44,10 @@ def measures(
 
 
 def describe(measure: "Measure") -> dict[str, Any]:
-    """What there is to know of a measure, as the JSON of `trueval measures` holds it.
+    """The description of a measure, as in the JSON of `trueval measures`.
 
     Args:
-        measure: one of the registry.
+        measure: registered measure.
 
     Returns:
         name, summary, formula, source, better, cutoff ("required", "optional", "none") and the parameters by name.

@@ -1,4 +1,4 @@
-"""The options that several commands share: each is declared here once, its help made from the words of the policy."""
+"""The options that several commands share, each declared once, with help texts from the policy."""
 
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.rag.context_inputs import InputRules
 
-# What the help of a command puts together, in the order in which it first meets them.
+# Headings of the help, in order of first use.
 MEASURES: Final = "Measures"
 TIES: Final = "Ties"
 JUDGED: Final = "Judgments and queries"
 OUTPUT: Final = "Output"
 
-# As evaluation/defaults.py has them, which help should not wait for.
+# As in evaluation/defaults.py, whose import would slow down --help.
 DEFAULT_MEASURES = "nDCG@10 RR@10 AP R@100 P@10"
 DEFAULTS_OF_GOLDEN = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10 Harm@10"
 JUDGMENTS = (
@@ -35,7 +35,7 @@ JUDGMENTS = (
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Lets a command take whole groups of options, which typer sees as single ones.
+    """Let a command take groups of options, which typer sees as single options.
 
     A group is a frozen dataclass whose fields are annotated as typer's options are, without the methods that nobody
     calls, since each takes a tenth of a millisecond to make. typer reads the signature and the
@@ -44,7 +44,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     `panel` has its options under that heading of the help, as far as they name no other.
 
     Args:
-        command: some of its parameters are annotated with such classes.
+        command: function with parameters annotated with such classes.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
@@ -68,7 +68,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
-        # Each value is taken out of what typer gave, so that the command's own parameters are left.
+        # Values are removed from the arguments of typer, so that the command's own parameters remain.
         packed = {
             name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()
         }
@@ -81,7 +81,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _under(panel: str | None, annotation: object) -> Any:
-    """The annotation of an option, under a heading of the help where it names none of its own."""
+    """The annotation of an option, with a heading of the help if it has none of its own."""
     kind, option = get_args(annotation)
     if panel is None or option.rich_help_panel is not None:
         return annotation
@@ -91,16 +91,16 @@ def _under(panel: str | None, annotation: object) -> Any:
 
 
 def _about(name: str, accepted: Iterable[str] | None = None, default: str = "") -> str:
-    """The help of a choice of the policy: what it decides, what it accepts and what that means, and our default."""
+    """The help of a choice of the policy: its effect, the accepted values with their meaning, and our default."""
     option = OPTIONS[name]
-    about = option.about.partition(";")[0]  # the rest says what None means in Python
+    about = option.about.partition(";")[0]  # the rest explains None in Python
     words = [f"{value} ({option.words[value]})" for value in accepted or option.words]
     listed = f": {', '.join(words[:-1])} or {words[-1]}" if words else ""
     return f"{about[0].upper()}{about[1:]}{listed}. Default: {default or getattr(OURS, name)}."
 
 
 def in_list(text: str) -> list[str]:
-    """The words of an option that takes several, separated by commas.
+    """Split the comma-separated values of an option.
 
     >>> in_list("bfloat16, float32,")
     ['bfloat16', 'float32']
@@ -109,7 +109,7 @@ def in_list(text: str) -> list[str]:
 
 
 def measures_of(texts: list[str] | None) -> "tuple[Measure, ...] | None":
-    """The measures that `--measures` names; None if it is not given."""
+    """The measures of `--measures`; None if it is not given."""
     import warnings
 
     from trueval.cli.output import talk
@@ -201,7 +201,7 @@ Intervals = Annotated[
 
 
 def _let_take(ctx: typer.Context, size: str | None) -> str | None:
-    """Lets files take so much memory until the command ends."""
+    """Set the memory limit for files until the command ends."""
     from trueval.files.source.memory_estimate import memory
 
     ctx.with_resource(memory(size))
@@ -233,7 +233,7 @@ ResultFolder = Annotated[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutputOptions:
-    """Where results go beside stdout, and the unit in which people read them."""
+    """Where results go besides stdout, and the unit of tables."""
 
     out: Annotated[
         Path | None,
@@ -249,7 +249,7 @@ class OutputOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChoiceOptions:
-    """Single choices of a policy, and the mapping of grades that comes before all of them."""
+    """Single choices of a policy, and the mapping of grades that is applied before them."""
 
     tie_order: Annotated[
         str | None, typer.Option(metavar="ORDER", help=_about("tie_order", CHOICES), rich_help_panel=TIES)
@@ -290,7 +290,7 @@ class ChoiceOptions:
     ] = None
 
     def choices(self) -> dict[str, Any]:
-        """What was chosen, as `trueval.evaluate` and its like take it; None where nothing was."""
+        """The choices as keyword arguments of `trueval.evaluate`; None if not chosen."""
         return {
             "tie_order": self.tie_order,
             "tie_precision": _precision_or_width(self.tie_precision),
@@ -326,7 +326,7 @@ class ChoiceOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyOptions(ChoiceOptions):
-    """A policy: a convention, and the single choices that win over it."""
+    """A policy: a convention, and single choices that override it."""
 
     convention: Annotated[
         str | None,
@@ -338,23 +338,23 @@ class PolicyOptions(ChoiceOptions):
     ] = None
 
     def choices(self) -> dict[str, Any]:
-        """What was chosen, a convention among it."""
+        """The choices, including a convention."""
         return {"convention": self.convention, **super().choices()}
 
     def to_policy(self) -> "Policy":
-        """The policy as a whole, whatever the judgments are."""
+        """The complete policy, independent of the judgments."""
         from trueval.policy.conventions import choose
 
         return choose(None, self.choices())
 
     def missing_choice(self) -> str | None:
-        """What was chosen for judged queries that a run lacks, by itself or with a convention; None where nothing."""
+        """The rule for judged queries that a run lacks, chosen directly or by a convention; None if not chosen."""
         return self.missing if self.convention is None else self.to_policy().missing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InputOptions:
-    """What is done to judgments and runs when they are read."""
+    """Transformations of judgments and runs on reading."""
 
     unjudged: Annotated[
         float | None,
@@ -386,7 +386,7 @@ class InputOptions:
     def to_inputs(
         self, measures: "Iterable[Measure]", grades: dict[float, float] | None, correct: str | None = None
     ) -> "InputRules":
-        """How files become judgments and runs; sources and answers are read now."""
+        """The transformations of the input; files of sources and answers are read now."""
         from trueval.rag.answer_accuracy import read_correctness
         from trueval.rag.context_inputs import InputRules
         from trueval.rag.document_sources import read_sources
@@ -401,7 +401,7 @@ class InputOptions:
 
 
 def _precision_or_width(text: str | None) -> str | float | None:
-    """The value of `--tie-precision`: a number where it reads as one, else the name of a format."""
+    """The value of `--tie-precision`: a number if it parses as one, else the name of a format."""
     try:
         return text if text is None else float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where results go: data to stdout or a folder, talk to stderr. Every kind of result is shown and saved here."""
+"""Output: results to stdout or a folder, messages to stderr, for every kind of result."""
 
 import errno
 import os
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 PAGE: Final = "report.html"
 FIGURES: Final = "figures"
 NO_PAGE: Final = f"{PAGE} could not be made; all results are written"
-# Errors of a disk, which are no fault of ours.
+# Disk errors, which are not faults of trueval.
 DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
-# What names of files end with, and the --format that prints such a file; "" where none does.
+# Suffix of a file → the --format that prints it; "" if none does.
 NAMES_OF_FILES: Final = {
     ".csv": "csv",
     ".json": "json",
@@ -38,7 +38,7 @@ NAMES_OF_FILES: Final = {
 
 
 class _CommonOptions:
-    """What the options that every command has ask for."""
+    """The options that every command has."""
 
     legend = False
 
@@ -60,10 +60,10 @@ def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool
 
     Args:
         kind: kind of the result.
-        result: as its JSON holds it.
+        result: JSON of the result.
         form: "table" for people, or one of the text formats of the kind.
-        percent: whether tables, Markdown and LaTeX hold points, 100 times the values; JSON, CSV and trec never do.
-        told: what else the tables and Markdown of the kind take.
+        percent: whether tables, Markdown and LaTeX print points, 100 times the values; JSON, CSV and trec never do.
+        told: further arguments of the tables and Markdown of the kind.
     """
     from trueval.report.kinds import ROUNDED
     from trueval.report.number_texts import FRACTIONS, POINTS
@@ -80,7 +80,7 @@ def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool
         text = kind.write(result, form, scale=scale, **told)
         console = Console(highlight=False)
         if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = max(console.width, breadth(text))  # a pipe has room: nothing is shortened or left out
+            console.width = max(console.width, breadth(text))  # nothing is truncated in a pipe
         console.print(text, crop=False)
     else:
         for part in kind.write_parts(result, form, scale=scale, **told):
@@ -88,16 +88,16 @@ def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool
 
 
 def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None" = None, page: bool = False) -> None:
-    """Writes the files of some results, all of them or, where that fails, none.
+    """Write the files of some results: all of them or, on failure, none.
 
-    The page and the figures of earlier results are removed with what they showed.
+    The page and the figures of earlier results are removed together with those results.
 
     Args:
-        folder: made if absent.
+        folder: created if absent.
         results: results of the command, with their kinds.
-        others: files that belong to them, by name.
-        page: whether to write the page and the figures of all results in the folder too. Without them the results are
-            complete, so where they cannot be made that is said and no more.
+        others: name → further file that belongs to them.
+        page: whether to write the page and the figures of all results in the folder too. The results are complete
+            without them, so a failure there is only reported.
 
     Raises:
         InputError: it cannot be a folder.
@@ -118,16 +118,16 @@ def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None
 
 
 def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -> None:
-    """Writes the page of all results in a folder, and figures and tables for papers to its folder figures.
+    """Write the page of all results in a folder, and figures and tables for papers to its subfolder figures.
 
     Args:
-        folder: what `--out` named.
+        folder: folder of `--out`.
         file: file of the page; report.html in the folder if None.
         figures: whether to write the figures too; all of them or none.
 
     Raises:
         InputError: there are no results, or they do not belong together.
-        MissingExtraError: what the page or the figures are made with is not installed.
+        MissingExtraError: a library for pages or figures is not installed.
     """
     from trueval.report.generation import generations, write_generation
     from trueval.report.kinds import directory_of, refuse_absent
@@ -155,12 +155,12 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
 
 @contextmanager
 def _fault_of_ours(results: Mapping[str, bytes]) -> Iterator[None]:
-    """Leaves with the status of a fault where no page can be made of results that are as we wrote them.
+    """Report a fault of trueval if the page of results that it wrote unchanged cannot be built.
 
-    Their stamps say so, which are compared before. Of files without one nobody knows who wrote them: these are refused.
+    Their stamps show that they are unchanged. Files without a stamp may have any origin, so they are refused instead.
 
     Args:
-        results: name → bytes, of which the page is made inside the block.
+        results: name → bytes of the results that the page is built from inside the block.
     """
     from trueval.report.generation import stamp_of
     from trueval.report.page_errors import UnreadableError
@@ -195,7 +195,7 @@ def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, writ
         folder: folder of the results.
         file: file of the page; report.html in the folder if None.
         figures: whether to draw them.
-        written: gains what was written.
+        written: list to which written files are added.
     """
     from trueval.report.generation import check_together
     from trueval.report.kinds import directory_of
@@ -213,7 +213,7 @@ def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, writ
             try:
                 names += [f"{FIGURES}/{path.name}" for path in write_figures(directory, place)]
             finally:
-                if not names:  # none to draw, or not all: then none is left
+                if not names:  # no figures, or not all: remove the others
                     shutil.rmtree(place)
         if inside:
             write_atomically(stage / PAGE, text)
@@ -227,13 +227,13 @@ def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, writ
 
 
 def _tolerate_failure(derive: "Derive", files: Iterable[str]) -> "Derive":
-    """The same, which says why where it cannot be done: results are complete without a page, and are written.
+    """The same function, which reports a failure instead of raising it: results are complete without a page.
 
-    What a page cannot be made of is a fault of ours where these very results are at fault, and not older ones beside.
+    A failure is a fault of trueval if these results cause it, and not older ones in the folder.
 
     Args:
-        derive: makes the page.
-        files: names of the results that are written with it.
+        derive: function that builds the page.
+        files: names of the results written with it.
     """
 
     def offer(results: Mapping[str, bytes], stage: Path) -> Iterable[str]:
@@ -245,7 +245,7 @@ def _tolerate_failure(derive: "Derive", files: Iterable[str]) -> "Derive":
                 talk([str(error)])
             else:
                 report_fault(NO_PAGE, error.__cause__)
-        except Exception as error:  # noqa: BLE001  results that were computed are written, whatever breaks
+        except Exception as error:  # noqa: BLE001  computed results are written in any case
             if isinstance(error, OSError) and error.errno in DISK:
                 talk([f"{NO_PAGE} ({error.strerror}). Make room; `trueval report DIR` makes it then."])
             else:
@@ -257,14 +257,14 @@ def _tolerate_failure(derive: "Derive", files: Iterable[str]) -> "Derive":
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses what cannot be a folder with results, before any work is done for it; what fails is logged there.
+    """Refuse an unusable folder for results before any work; faults are logged in it.
 
     Args:
         folder: what `--out` names.
 
     Raises:
-        InputError: there is a file of that name, or of the name of a parent, or nothing can be written there.
-        typer.BadParameter: the name is that of a file, and no folder is called so.
+        InputError: a file has that name or that of a parent, or the folder cannot be written.
+        typer.BadParameter: the name looks like that of a file.
     """
     if folder.suffix.lower() in NAMES_OF_FILES and not folder.exists():
         form = NAMES_OF_FILES[folder.suffix.lower()]
@@ -272,7 +272,7 @@ def check_folder(folder: Path) -> None:
         told = f"must name a folder, for files of several formats. {folder} looks like a file.{cure}"
         raise typer.BadParameter(f"{told} If a folder should be called so, make it first.", param_hint="--out")
     log_beside(folder)
-    # The nearest place that exists decides: making the folder would fail below a file.
+    # The nearest existing parent decides: below a file the folder cannot be created.
     first = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if first.exists() and not first.is_dir():
         raise InputError(f"{first}: File exists. --out must name a folder. Name another place, or move the file away.")
@@ -281,14 +281,14 @@ def check_folder(folder: Path) -> None:
 
 
 def make_parent(file: Path, option: str) -> None:
-    """Makes the folder of a file that a command is to write, before any work, as `--out DIR` makes its own.
+    """Create the parent folder of an output file before any work.
 
     Args:
-        file: what the option names.
-        option: as it is written.
+        file: value of the option.
+        option: the option, as written.
 
     Raises:
-        typer.BadParameter: there is a file of the folder's name, or it may not be made or written.
+        typer.BadParameter: a file has the folder's name, or the folder cannot be created or written.
     """
     from tempfile import TemporaryFile
 
@@ -297,7 +297,7 @@ def make_parent(file: Path, option: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         done = "written"
         if file.is_file() or not file.exists():
-            with TemporaryFile(dir=file.parent):  # only this tells of disks that can be read alone
+            with TemporaryFile(dir=file.parent):  # only writing shows that a disk is read-only
                 return
     except OSError as error:
         told = f"the folder {file.parent} cannot be {done} ({error.strerror}). Name a file in another one."
@@ -305,11 +305,11 @@ def make_parent(file: Path, option: str) -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a text file beside its place and moves it there in one step.
+    """Write a text file atomically.
 
     Args:
-        path: the file's place; its folder must exist.
-        text: all of its content, written as UTF-8.
+        path: path of the file, in an existing folder.
+        text: its content, written as UTF-8.
 
     Raises:
         OSError: the folder cannot be written.
@@ -333,7 +333,7 @@ def say(line: str, *, err: bool = True) -> None:
     """Print one line, with control characters in ids and names escaped.
 
     Args:
-        line: without a line feed of ours in it.
-        err: whether on stderr.
+        line: text of one line.
+        err: whether to print on stderr.
     """
     typer.echo(printable_message(line) if err else printable(line), err=err)

@@ -1,4 +1,4 @@
-"""The files that a command names."""
+"""Files named on the command line."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ import typer
 
 
 def with_baseline(runs: Sequence[str], baseline: str | None) -> list[str]:
-    """What to read: the runs, then the baseline where it is not one of them.
+    """The files to read: the runs, then the baseline if it is not one of them.
 
     Example:
         >>> with_baseline(["new.trec"], "old.trec")
@@ -22,7 +22,7 @@ def with_roles(paths: Iterable[str], named: Mapping[str, str | Path | None]) -> 
 
     Args:
         paths: paths of files.
-        named: role → file, or folder whose files have this role; None where there is none.
+        named: role → file, or folder whose files have this role; None if there is none.
 
     Example:
         >>> with_roles(["c/corpus.jsonl", "ids.txt"], {"collection": "c/", "excluded": "ids.txt", "candidates": None})
@@ -33,11 +33,11 @@ def with_roles(paths: Iterable[str], named: Mapping[str, str | Path | None]) -> 
 
 
 def find_run(baseline: str, runs: Sequence[str]) -> str:
-    """The run that a baseline means: one of the runs by its text, its path or its name in tables; else a file.
+    """Find the run of a baseline: one of the runs by argument, path or name in tables, else a file.
 
     Args:
         baseline: path, name=path, or the name of one of the runs.
-        runs: as given.
+        runs: runs of the command line.
 
     Example:
         >>> find_run("a/run", ["a/run.trec", "b/run.trec"])
@@ -49,15 +49,15 @@ def find_run(baseline: str, runs: Sequence[str]) -> str:
         return baseline
     by_path = [text for text in runs if path_of(text) == baseline]
     by_name = [text for text, file in zip(runs, name_files(runs), strict=True) if file.name == baseline]
-    # A file of that name wins over a run that tables call so.
+    # An existing file of that name takes precedence over a run with that name in tables.
     return next(iter([*by_path, *([] if Path(baseline).exists() else by_name)]), baseline)
 
 
 def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
-    """Refuse a file named twice, and one name for two files; a log, or a name such as hf:NAME, may be both.
+    """Refuse a repeated file or name; a log, or a name such as hf:NAME, may be both judgments and run.
 
     Raises:
-        typer.BadParameter: a path or a name is there twice.
+        typer.BadParameter: a path or a name is repeated.
     """
     from trueval.files.display_names import name_files
     from trueval.files.libraries import library_name

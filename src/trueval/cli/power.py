@@ -1,4 +1,4 @@
-"""`trueval power`: how large a difference some queries can find, and how many queries a difference needs."""
+"""`trueval power`: the detectable difference for given queries, and the queries needed for a difference."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PowerOptions:
-    """What is to be found, and how surely."""
+    """The difference to detect, and the power."""
 
     panel: ClassVar = "Power"
 
@@ -45,7 +45,7 @@ class PowerOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublishedOptions:
-    """A mean without its run."""
+    """A published mean, without its run."""
 
     panel: ClassVar = "A published value, without files"
 
@@ -120,7 +120,7 @@ def _of_files(
     clusters: str | None,
     baseline: str | None,
 ) -> "tuple[Kind, dict[str, Any]]":
-    """What the queries of some runs find."""
+    """The power of the queries of some runs."""
     from trueval.comparison.power.power_analysis import power_of_scores
     from trueval.comparison.power.sample_size import check_chances
     from trueval.comparison.resampling.clusters import Clusters
@@ -152,7 +152,7 @@ def _of_files(
 
 
 def _analyze_published(told: PublishedOptions, asked: PowerOptions, *, files: bool) -> "tuple[Kind, dict[str, Any]]":
-    """What a mean without its run can claim."""
+    """What a published mean can claim."""
     from trueval.comparison.gate.published_means import published
     from trueval.comparison.views.kind import PUBLISHED
 

@@ -1,4 +1,4 @@
-"""Progress: a bar for whoever waits longer than two seconds; in a pipe a line a minute."""
+"""Progress: a bar after two seconds; in a pipe, one line per minute."""
 
 import itertools
 import sys
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PATIENCE = 2.0  # seconds without a bar
-EVERY = 60.0  # seconds between two lines, where nobody watches
+EVERY = 60.0  # seconds between two lines without a terminal
 
 
 class Heartbeat:
-    """Says on stderr every minute how far the work is, where that is no terminal: logs of long jobs are looked into."""
+    """Prints the progress on stderr every minute if that is not a terminal, for the logs of long jobs."""
 
     def __init__(self) -> None:
         self._what, self._done, self._of = "", 0, 0
@@ -41,7 +41,7 @@ class Heartbeat:
         Args:
             what: work in progress.
             done: amount done.
-            of: total amount; 0 where not known.
+            of: total amount; 0 if unknown.
         """
         if what != self._what:
             self._part_began = time.perf_counter()
@@ -75,13 +75,13 @@ def _time(seconds: float) -> str:
 def progress(
     steps: int, *, verb: str = "reading", patience: float = PATIENCE, console: "Console | None" = None
 ) -> Iterator[Callable[[str], None]]:
-    """Shows on stderr how many of the steps are done, once the wait is longer than the patience.
+    """Show on stderr how many steps are done, once they take longer than `patience`.
 
     Args:
-        steps: how many there are.
-        verb: what is done, before the name of each step.
+        steps: number of steps.
+        verb: verb before the name of each step.
         patience: seconds before the bar appears.
-        console: where to draw; stderr by default. Where that is no terminal, a line is said every minute.
+        console: console to draw on, stderr by default. Without a terminal, a line is printed every minute.
 
     Yields:
         A function to call with the name of each step as it begins.
@@ -121,7 +121,7 @@ def progress(
         bar.update(task, description=printable_message(f"{verb} {name}"), completed=begun)
         begun += 1
 
-    # A timer starts the bar, as a long read gives no other moment to look at the clock; a quick command never shows it.
+    # A timer starts the bar, since a long read does not return control; a quick command never shows it.
     timer = Timer(patience, bar.start)
     timer.daemon = True
     timer.start()
@@ -129,6 +129,6 @@ def progress(
         yield begin
     finally:
         timer.cancel()
-        timer.join()  # it may be starting the bar right now, which would then stay on the screen
+        timer.join()  # the timer may be starting the bar right now, which would then stay on the screen
         if bar.live.is_started:
             bar.stop()

@@ -30,7 +30,7 @@ LIVE_DEPTH = 100
 
 @dataclass(frozen=True, repr=False)
 class SearchOptions:
-    """What searches a collection: a pipeline from a file, or one index."""
+    """The retriever: a pipeline from a file, or one index."""
 
     panel: ClassVar = "Pipeline"
 
@@ -58,10 +58,10 @@ class SearchOptions:
     ] = None
 
     def read_pipeline(self, depth: int | None = None) -> "Pipeline":
-        """Reads the file, or makes a pipeline of one stage.
+        """Read the pipeline file, or make a pipeline of one stage.
 
         Args:
-            depth: documents of each query; None for the default, or what stands in the file.
+            depth: documents per query; None for the default, or the depth of the file.
         """
         from trueval.retrieval.pipeline.pipeline import Pipeline
 
@@ -77,13 +77,13 @@ class SearchOptions:
     def collection(
         self, place: str | None, pipeline: "Pipeline", tell: "Tell" = None, *, qrels: str | None = None
     ) -> "Collection":
-        """Reads the collection that the command names, or else the file of the pipeline.
+        """Read the collection named by the command, or else by the pipeline file.
 
         Args:
-            place: what the command names.
-            pipeline: with its settings.
-            tell: as `Collection.read` takes it.
-            qrels: judgments instead of the collection's.
+            place: argument of the command.
+            pipeline: pipeline with its settings.
+            tell: as in `Collection.read`.
+            qrels: judgments to use instead of the collection's.
         """
         if place is None and not (pipeline.source and pipeline.settings.get("corpus")):
             told = "name it, or give --pipeline a [corpus] with its path."
@@ -93,7 +93,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PipelineOptions(SearchOptions):
-    """What searches the collection, how many documents it finds, and how it scores."""
+    """The retriever, its depth, and its scoring."""
 
     depth: Annotated[int | None, typer.Option(metavar="N", min=1, help="Documents of each query. Default: 100.")] = None
     scoring: Annotated[
@@ -110,13 +110,13 @@ class PipelineOptions(SearchOptions):
     dry_run: DryRunFlag = False
 
     def read(self) -> "Pipeline":
-        """Reads the file, or makes a pipeline of one stage, which scores as asked."""
+        """Read the pipeline file, or make a pipeline of one stage, with the requested scoring."""
         return self.read_pipeline(self.depth).but(scoring=self.scoring, reuse=self.reuse)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunOutputOptions:
-    """Where the run goes, and the contexts that a generator would get of it."""
+    """Where to write the run, and the contexts for a generator."""
 
     panel: ClassVar = OUTPUT
 
@@ -146,7 +146,7 @@ class RunOutputOptions:
     ] = None
 
     def check(self, out: Path | None) -> None:
-        """Makes the folders that files go to, or refuses them, before any work."""
+        """Create the folders of output files, or refuse them, before any work."""
         if self.run is None and self.contexts is None and out is None:
             told = "name a place for the run: --run FILE, --contexts FILE, or --out DIR."
             raise typer.BadParameter(told, param_hint="--run")
@@ -157,7 +157,7 @@ class RunOutputOptions:
                 make_parent(place, option)
 
     def context_size(self, pipeline: "Pipeline", out: Path | None) -> int | None:
-        """Documents of each context, where somebody asks for contexts."""
+        """Documents per context, if contexts are requested."""
         asker = "[generate]" if self.k is None else "-k"
         k = self.k or pipeline.settings.get("generate", {}).get("contexts")
         if k is not None and self.contexts is None and out is None:
@@ -165,7 +165,7 @@ class RunOutputOptions:
         return CONTEXTS if k is None and self.contexts is not None else k
 
     def write(self, runs: Sequence["Run"], k: int | None, texts: "Collection") -> None:
-        """Writes what has a file of its own."""
+        """Write the run and the contexts to their own files."""
         if self.run is not None:
             for each, name in zip(runs, _names(self.run), strict=False):
                 each.write(name)
@@ -253,7 +253,7 @@ def _retrieve_live(
     output: OutputOptions,
     form: Form,
 ) -> None:
-    """Asks a retriever that answers, in place of a pipeline."""
+    """Call a live retriever instead of a pipeline."""
     from trueval.collection import Collection
     from trueval.retrieval.views.kind import LIVE
 
@@ -300,19 +300,19 @@ def _estimate(search: PipelineOptions, texts: "Collection", pipeline: "Pipeline"
 
 
 def _describe_saved_work(cache: Path | None) -> str:
-    """What an interrupted pipeline leaves."""
+    """What is kept of an interrupted pipeline."""
     if cache is None:
         return "Nothing is kept. With --cache DIR, or --out DIR, what was computed and paid for is."
     return f"What was computed and paid for is kept in {cache}. The same command goes on from there."
 
 
 def _names(run: Path) -> tuple[Path, Path]:
-    """Where the run goes, and that in low precision."""
+    """Paths of the run, and of the run in low precision."""
     return run, run.with_name(f"{run.stem}-low{run.suffix}")
 
 
 def _files(runs: Sequence["Run"], k: int | None, texts: "Collection") -> dict[str, Any]:
-    """What the folder of results holds beside the manifest, and how each is written."""
+    """Files of the result folder besides the manifest, with the function that writes each."""
     files: dict[str, Any] = {name.name: run.write for run, name in zip(runs, _names(Path(RUN_FILE)), strict=False)}
     if k is not None:
         files[CONTEXTS_FILE] = partial(_write_contexts, runs[0], k, collection=texts)

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-# The model of each file, which its room declares.
+# The pydantic model of each file, declared in its room.
 FILES: Final = {
     "pipeline": "trueval.retrieval.pipeline.pipeline_tables:PipelineFile",
     "golden": "trueval.golden.build.golden_tables:GoldenFile",

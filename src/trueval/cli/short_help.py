@@ -4,7 +4,7 @@
     @with_groups
     def evaluate(...)
 
-A command that declares none shows all its options.
+Without the decorator a command shows all its options.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def common_options(*names: str) -> Callable[[Function], Function]:
 
 
 class CommandWithShortHelp(TyperCommand):
-    """A command whose help leaves out what is seldom needed.
+    """A command whose help omits rarely used options.
 
     Attributes:
         common: names of the options that its help shows; empty for all.
@@ -55,7 +55,7 @@ class CommandWithShortHelp(TyperCommand):
 
 
 class GroupWithNestedHelp(typer.core.TyperGroup):
-    """Commands whose help shows those inside its groups too, each under its whole name."""
+    """Commands whose help lists those of its groups too, with full names."""
 
     shows_nested: ClassVar[bool] = False
 
@@ -66,7 +66,7 @@ class GroupWithNestedHelp(typer.core.TyperGroup):
 
 
 def show_all(context: typer.Context, wanted: bool) -> None:
-    """Print the whole help of a command and leave, as `--help-all` asks."""
+    """Print the complete help of a command and exit, for `--help-all`."""
     if wanted:
         context.meta[ALL] = True
         typer.echo(context.get_help(), nl=False)

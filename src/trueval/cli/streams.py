@@ -1,4 +1,4 @@
-"""stdout and stderr as they may be: closed, a pipe that nobody reads, or of an encoding that lacks characters."""
+"""stdout and stderr that are closed, are a broken pipe, or have an encoding that lacks characters."""
 
 import codecs
 import errno
@@ -14,7 +14,7 @@ ESCAPED: Final = "trueval.escaped"
 
 
 def prepare() -> None:
-    """Set up both streams so that text can be written to them, whatever the shell did with them."""
+    """Set up both streams so that text can be written to them in any case."""
     _occupy()
     codecs.register_error(ESCAPED, _escape_as_json)
     if sys.stdout is None:
@@ -29,20 +29,20 @@ def flush() -> str | None:
     """Flush all of stdout to the system.
 
     Returns:
-        Why it does not: empty where the reader went away, which nobody needs to be told; None where it does.
+        The reason of a failure: empty for a broken pipe, which needs no message; None on success.
     """
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError, ValueError):  # Python would try once more before it ends
+        with suppress(OSError, ValueError):  # Python would try again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "" if error.errno == errno.EPIPE else f"stdout: {error.strerror}."
     return None
 
 
 class _ClosedOutput(io.TextIOBase):
-    """stdout that the shell closed: to write results to it is an error, to have none to write is not."""
+    """A stdout that the shell closed: writing to it is an error."""
 
     def write(self, text: str) -> int:
         """Refuse any text."""
@@ -52,7 +52,7 @@ class _ClosedOutput(io.TextIOBase):
 
 
 class _Talk:
-    """stderr, on which nothing depends: talk that nobody can read is lost, and the work goes on."""
+    """A stderr whose errors are ignored: messages that cannot be written are lost, and the work continues."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -76,16 +76,16 @@ class _Talk:
 
 
 def _occupy() -> None:
-    """Opens nothing in the places of closed streams: a file of ours must not get their numbers."""
+    """Occupy the file descriptors of closed streams, so that no other file gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
 
 
 def _escape_as_json(error: UnicodeError) -> tuple[str, int]:
-    r"""Writes what an encoding lacks as JSON does, which stays valid that way.
+    r"""Escape characters that an encoding lacks as in JSON, so that JSON stays valid.
 
     >>> "é 😀 \udce9".encode("ascii", errors=_register_escapes())
     b'\\u00e9 \\ud83d\\ude00 \\udce9'

@@ -1,4 +1,4 @@
-"""`trueval sweep`: what each configuration of a pipeline costs, and what it is worth."""
+"""`trueval sweep`: cost, latency and quality of each configuration of a pipeline."""
 
 from pathlib import Path
 from typing import Annotated
@@ -73,7 +73,7 @@ def sweep(
 
 
 def _describe_saved_work(cache: Path | None, out: Path | None) -> str:
-    """What an interrupted sweep leaves."""
+    """What is kept of an interrupted sweep."""
     if cache is None:
         return "Nothing is kept. With --out DIR what is done is."
     systems = "" if out is None else f", and systems that are done in {out}"

@@ -37,7 +37,7 @@ DEFAULT_DTYPES = "bfloat16,float32"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CollectionOptions:
-    """What is read of a collection, and which of its documents are scored."""
+    """What to read of a collection, and which documents to score."""
 
     panel: ClassVar = "Collection"
 
@@ -62,7 +62,7 @@ class CollectionOptions:
     qrels: QrelsFile = None
 
     def read(self, place: str) -> "Collection":
-        """Reads the collection."""
+        """Read the collection."""
         from trueval.collection import Collection
 
         return Collection.read(place, fields=in_list(self.fields), qrels=self.qrels)
@@ -103,18 +103,18 @@ class FormatOptions:
 
     @property
     def of_models(self) -> list[str] | None:
-        """Those that models run in; None where nothing was chosen."""
+        """The formats that models run in; None if not chosen."""
         return None if self.dtype is None else in_list(self.dtype)
 
     @property
     def of_scores(self) -> list[str]:
-        """Those of the scores."""
+        """The formats of scores."""
         return in_list(self.scoring)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SourceOptions:
-    """What gives the outputs: models, or a file that holds them."""
+    """The source of model outputs: models, or a file."""
 
     panel: ClassVar = "Models"
 
@@ -134,7 +134,7 @@ class SourceOptions:
     dry_run: DryRunFlag = False
 
     def check(self) -> None:
-        """Refuses both, and none."""
+        """Refuse both sources, and none."""
         if bool(self.models) == (self.logits is not None):
             raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
 
@@ -176,7 +176,7 @@ def audit(
     if output.out is not None:
         check_folder(output.out)  # before hours of forward passes
     kept = _describe_saved_work(output.out if source.models else None)
-    # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
+    # Warnings are printed at once: a halved batch size matters hours before the end.
     with record_files() as seen, remarks(), interruptible(kept):
         found = _run_audit(collection, chosen, source, reading, formats, loading, policy, output.out)
     named = {
@@ -201,7 +201,7 @@ def _estimate(
     loading: LoadingOptions,
     out: Path | None,
 ) -> "DryRun":
-    """The texts that models still have to process; of stored logits none."""
+    """The texts that models still have to process; none for stored logits."""
     from trueval.models.missing_work import DryRun
     from trueval.precision.model_passes import missing_passes, read_ids, select_queries
 
@@ -227,7 +227,7 @@ def _run_audit(
     policy: PolicyOptions,
     out: Path | None,
 ) -> "Audit":
-    """The audit of models, which run now, or of stored logits."""
+    """Audit models, which are run now, or stored logits."""
     from trueval.precision.audit_precision import audit_precision
 
     with bars() as bar:
@@ -251,7 +251,7 @@ def _run_audit(
 
 
 def _describe_saved_work(out: Path | None) -> str:
-    """What an interrupted run of models leaves."""
+    """What is kept of an interrupted run of models."""
     if out is None:
         return "Nothing is kept. With models and --out DIR finished shards of logits are."
     return f"Finished shards are kept in {out / 'logits'}. The same command goes on from there."
