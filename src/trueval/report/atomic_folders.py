@@ -42,13 +42,13 @@ def replace_together(folder: Path, make: Make) -> None:
     """Write files into a folder, all together or not at all.
 
     Args:
-        folder: made if absent, with its parents.
-        make: writes the new files into the empty folder that it is given, in subfolders where they belong there, while
-            no other program of ours reads or writes `folder`. Returns the old files to remove, which are not among the
-            new ones, with the SHA-256 of what they must hold: one that was changed since stays.
+        folder: created if absent, with its parents.
+        make: function that writes the new files into an empty folder, with their subfolders, while no other program of
+            ours reads or writes `folder`. Returns the old files to remove, none of them among the new ones, with their
+            expected SHA-256: a file that has changed since stays.
 
     Raises:
-        InputError: a file would take the place of a folder.
+        InputError: a file would replace a folder.
         OSError: the folder cannot be written.
     """
     with name_file_in_errors(folder):
@@ -58,7 +58,7 @@ def replace_together(folder: Path, make: Make) -> None:
 
 def _replace(folder: Path, make: Make) -> None:
     with alone(folder):
-        for left in folder.glob(f"{UNFINISHED}*"):  # of a program that was stopped: who holds the folder is alone
+        for left in folder.glob(f"{UNFINISHED}*"):  # left by a stopped program: the holder of the lock is alone
             shutil.rmtree(left, ignore_errors=True)
         stage = _new_folder(folder)
         try:
@@ -76,10 +76,10 @@ def _replace(folder: Path, make: Make) -> None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds a folder against all other readers and writers of ours, after doing what a stopped writer had decided.
+    """Lock a folder against all other readers and writers of ours, after finishing the write of a stopped one.
 
     Args:
-        folder: exists.
+        folder: existing folder.
 
     Raises:
         InputError: a stopped write must be finished, and the folder cannot be written.
@@ -106,7 +106,7 @@ def sha256(path: Path) -> str:
 
 
 def _create_folder(folder: Path, make: Make) -> bool:
-    """Whether a folder that was not there was made, complete; False where another program made it meanwhile."""
+    """Create a complete new folder; returns False if another program created it meanwhile."""
     parent = folder.resolve().parent
     parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(parent)
@@ -132,7 +132,7 @@ def _create_folder(folder: Path, make: Make) -> bool:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Removes the hidden folders of programs that were stopped before they could rename them: nobody holds those."""
+    """Remove the hidden folders of programs that were stopped before renaming them, which nobody locks."""
     if sys.platform == "win32":
         return
     for left in parent.glob(f"{UNFINISHED}*"):
@@ -147,12 +147,12 @@ def _remove_abandoned(parent: Path) -> None:
 
 def _new_folder(parent: Path) -> Path:
     stage = parent / f"{UNFINISHED}{secrets.token_hex(4)}"
-    stage.mkdir()  # with the rights of any new folder here, which those of `tempfile` do not have
+    stage.mkdir()  # with the default permissions of new folders, unlike those of `tempfile`
     return stage
 
 
 def _check_places(folder: Path, stage: Path) -> None:
-    """Refuses, before anything is decided, names that are taken by folders, and folders whose names files have."""
+    """Refuse, before the decision, file names that folders have, and folder names that files have."""
     for source in stage.rglob("*"):
         place = folder / source.relative_to(stage)
         if place.exists() and place.is_dir() != source.is_dir():
@@ -161,7 +161,7 @@ def _check_places(folder: Path, stage: Path) -> None:
 
 
 def _finish(folder: Path) -> None:
-    """Moves what was decided to its place, and removes what went out of date; as often as it takes."""
+    """Move the decided files to their places, and remove the outdated ones; safe to repeat."""
     decided = folder / DECIDED
     if not decided.is_dir():
         return
@@ -194,16 +194,16 @@ def _remove(folder: Path, name: str, digest: str) -> None:
     if path.is_file() and sha256(path) == digest:
         path.unlink()
     if path.parent != folder:
-        with suppress(OSError):  # others keep files there
+        with suppress(OSError):  # it holds files of others
             path.parent.rmdir()
 
 
 def _lock(folder: Path, *, own: bool = False) -> int | None:
-    """Waits for a folder; None where the system cannot lock it, as on some network disks.
+    """Wait for the lock of a folder; None if the system cannot lock it, as on some network disks.
 
     Args:
-        folder: exists.
-        own: whether nobody else can know it yet.
+        folder: existing folder.
+        own: whether no other program can know it yet.
     """
     if sys.platform == "win32":
         return None if own else _lock_file(folder / LOCK)
@@ -211,7 +211,7 @@ def _lock(folder: Path, *, own: bool = False) -> int | None:
         held = os.open(folder, os.O_RDONLY)
         with suppress(OSError):
             fcntl.flock(held, fcntl.LOCK_EX)
-        # While we waited, somebody may have put another folder into its place.
+        # Another folder may have replaced it while we waited.
         if folder.exists() and os.path.samestat(os.fstat(held), folder.stat()):
             return held
         os.close(held)
@@ -233,14 +233,14 @@ def _lock_file(path: Path) -> int | None:
 
 
 def sync_all(folder: Path) -> None:
-    """Has the disk hold a folder and all that is in it before anything else happens."""
+    """Sync a folder and its content to disk."""
     for path in folder.rglob("*"):
         sync(path)
     sync(folder)
 
 
 def sync(path: Path) -> None:
-    """Has the disk hold a file, or the names in a folder."""
+    """Sync a file, or the names in a folder, to disk."""
     if sys.platform == "win32" and path.is_dir():
         return  # there folders cannot be opened, and renames are in the journal of the disk
     held = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)

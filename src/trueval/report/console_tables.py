@@ -1,4 +1,4 @@
-"""Tables that Python shows of a result: plain lines for print, HTML for a notebook. They need no library."""
+"""Tables of results in Python: plain text for print, HTML for notebooks, without any library."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -10,12 +10,12 @@ BORDERS = "border-collapse: collapse; font-variant-numeric: tabular-nums"
 
 
 def plain(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> str:
-    """A table in lines of equal columns, set apart by two spaces.
+    """A table as text, with aligned columns separated by two spaces.
 
     Args:
         head: headings.
         rows: cells.
-        words: how many of the first columns hold words; those after them hold numbers, set to the right.
+        words: number of leading columns with words; the others have numbers, aligned right.
 
     Example:
         >>> print(plain(["measure", "expected"], [["RR", "0.5000"]]))
@@ -34,13 +34,13 @@ def plain(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1)
 
 
 def notebook(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1, caption: str = "") -> str:
-    """A table of HTML, everything in it escaped.
+    """A table as HTML, with everything escaped.
 
     Args:
         head: headings.
         rows: cells.
         words: as in `plain`.
-        caption: above the table.
+        caption: caption above the table.
 
     Example:
         >>> "&lt;b&gt;" in notebook(["run"], [["<b>"]])

@@ -17,7 +17,7 @@ from trueval.extras import need
 
 Chart: TypeAlias = Any  # altair.TopLevelMixin or a mapping; Altair is imported only where a chart is made
 
-# What tones are on white paper; templates/page.css has the same, and those of dark mode beside them.
+# Colors on white paper; templates/page.css has the same, and those of dark mode.
 LIGHT: Final[Mapping[str, str]] = {
     "ground": "#ffffff",
     "text": "#1b1f24",
@@ -41,26 +41,26 @@ FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 SIZE: Final = 12  # CSS pixels of labels
 WIDE: Final = 920  # CSS pixels of a figure on a screen, which scales it to the width of the page
 NARROW: Final = 350  # CSS pixels of a figure that fits a phone as it is
-LEAST_SPAN: Final = 0.02  # of an axis of fractions: two points, which nobody takes for nothing
+LEAST_SPAN: Final = 0.02  # least length of an axis of fractions: two points, a difference that matters
 PAPER: Final = 620  # CSS pixels of a figure for papers
 DOTS: Final = 200  # per inch of the PNG
 
 
 def tone(name: str) -> str:
-    """The placeholder of a color, which page and papers fill in.
+    """The placeholder of a color, which the page and figures for papers replace.
 
     Args:
-        name: a key of `LIGHT`.
+        name: key of `LIGHT`.
 
     Example:
         >>> tone("expected")
         'var(--expected)'
     """
-    return f"var(--{name})" if name in LIGHT else LIGHT[name]  # an unknown name is an error here, not a black mark
+    return f"var(--{name})" if name in LIGHT else LIGHT[name]  # an unknown name raises, instead of drawing black
 
 
 def specification(chart: Chart) -> dict[str, Any]:
-    """The Vega-Lite specification of a chart, in our theme, whatever the user's is.
+    """The Vega-Lite specification of a chart, in our theme regardless of the user's.
 
     Args:
         chart: Altair chart, or a dict.
@@ -70,7 +70,7 @@ def specification(chart: Chart) -> dict[str, Any]:
 
 
 def render_svg(chart: Chart) -> str:
-    """A chart as SVG whose colors are still names, for a page that defines them.
+    """A chart as SVG with color placeholders, which the page defines.
 
     Args:
         chart: Altair chart, or a dict.
@@ -129,13 +129,13 @@ def panels(charts: Sequence[Chart], columns: int = 2) -> Chart:
 
 
 def axis_domain(values: Iterable[float | None]) -> list[float]:
-    """The ends of an axis: a little room around the values, but none where measures end.
+    """The ends of an axis: a margin around the values, clipped at the limits of measures.
 
     Values between 0 and 1 get an axis between 0 and 1, differences between -1 and 1 one between -1 and 1, each at least
     `LEAST_SPAN` long.
 
     Args:
-        values: drawn along the axis; None is passed over.
+        values: values on the axis; None is ignored.
 
     Returns:
         The two ends.
@@ -148,7 +148,7 @@ def axis_domain(values: Iterable[float | None]) -> list[float]:
     if not known:
         return [0.0, 1.0]
     low, high = min(known), max(known)
-    if low >= -1 and high <= 1 and high - low < LEAST_SPAN:  # differences that do not matter must not look large
+    if low >= -1 and high <= 1 and high - low < LEAST_SPAN:  # negligible differences must not look large
         least = 0.0 if low >= 0 else -1.0
         low = min(max((low + high - LEAST_SPAN) / 2, least), 1 - LEAST_SPAN)
         high = low + LEAST_SPAN
@@ -162,7 +162,7 @@ def axis_domain(values: Iterable[float | None]) -> list[float]:
 
 
 def need_figure_libraries(feature: str) -> None:
-    """Refuse to begin work on figures where their libraries are not installed.
+    """Raise before any work if the libraries of figures are not installed.
 
     Args:
         feature: what needs them: "Pages", "Figures".

@@ -8,7 +8,7 @@ from typing import Any, Final
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
 from trueval.report.page_content import Cell, PageColumn, Table
 
-# How a column is written, by the name under which templates/page.js has the same function.
+# Formatter of a column → name of the same function in templates/page.js.
 FORMS: Final[Mapping[Callable[..., str], str]] = {format_value: "fixed", format_difference: "signed", str: "plain"}
 
 
@@ -16,10 +16,10 @@ def pack_table(table: Table) -> dict[str, Any]:
     """The columns and rows of a table.
 
     Args:
-        table: any.
+        table: table of the page.
 
     Returns:
-        "columns": title, field, turned, numeric, form and strong of each; what is false or empty is left out. "rows":
+        "columns": title, field, turned, numeric, form and strong of each; false and empty values are omitted. "rows":
         the source, 1 for a turned row or 0, then a cell for each column: its value where the form of the column writes
         the text from it, else value, text, whether it is strong, and its source where that is not in the row's.
 

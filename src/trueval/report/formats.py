@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from trueval.printable import printable
 
-BATCH: Final = 10_000  # rows that are text at once
+BATCH: Final = 10_000  # rows encoded at once
 
-# What an object that is written as one part may hold.
+# Types of values in an object that is encoded as one part.
 PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 LATEX_SPECIALS = str.maketrans(
@@ -31,13 +31,13 @@ MARKDOWN_SPECIALS = re.compile(r"[|*]|<(?=[a-zA-Z/!?])")
 
 @runtime_checkable
 class JsonRows(Protocol):
-    """Rows that write themselves as JSON faster than one after another."""
+    """Rows with a faster JSON encoding than row by row."""
 
     def json_rows(self, end: str) -> Iterator[str]:
         """Some rows at once: objects as `json_parts` writes them, a comma and a line between each two.
 
         Args:
-            end: a line feed, and what indents the line that an object begins on.
+            end: line feed and indentation of the line on which an object begins.
         """
         ...
 
@@ -46,25 +46,25 @@ def to_json(result: Mapping[str, Any]) -> str:
     """A result as JSON, in full precision.
 
     Args:
-        result: what `to_dict` of a noun returns.
+        result: JSON object, as from `to_dict`.
 
     Returns:
-        JSON with a line feed at its end; a number that is not available is null.
+        JSON with a final line feed; a number that is not available is null.
 
     Raises:
-        ValueError: it holds NaN or an infinity, which JSON does not have.
+        ValueError: it contains NaN or an infinity, which JSON lacks.
     """
     return "".join(json_parts(result))
 
 
 def json_parts(result: Mapping[str, Any]) -> Iterator[str]:
-    r"""The text of `to_json` in parts, where there are too many rows to hold at once.
+    r"""The text of `to_json` in parts, for more rows than fit in memory.
 
     Args:
-        result: may hold, in place of lists, iterables whose items are objects of texts and numbers, or JsonRows.
+        result: may contain, instead of lists, iterables of objects of texts and numbers, or JsonRows.
 
     Raises:
-        ValueError: it holds NaN or an infinity, which JSON does not have.
+        ValueError: it contains NaN or an infinity, which JSON lacks.
 
     Example:
         >>> rows = ({"query": f"q{number}", "value": number / 2} for number in range(3))
@@ -82,8 +82,8 @@ def _json(value: Any, end: str) -> Iterator[str]:
     """A value as json.dumps with indent=1 writes it, without its slow way: an object of texts and numbers is one part.
 
     Args:
-        value: value of JSON; a list may be any iterable.
-        end: a line feed, and what indents the line that the value begins on.
+        value: JSON value; a list may be any iterable.
+        end: line feed and indentation of the line on which the value begins.
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
         yield _encoder("").encode(value)
@@ -127,7 +127,7 @@ def _json_list(value: Iterable[Any], end: str) -> Iterator[str]:
 
 
 def _plain_object(value: Mapping[str, Any], end: str) -> str:
-    """An object of texts and numbers, by the part of json that is written in C."""
+    """An object of texts and numbers, encoded by the C part of json."""
     return f"{{{end} {_encoder(f'{end} ').encode(dict(value))[1:-1]}{end}}}" if value else "{}"
 
 
@@ -144,14 +144,14 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     `=1+2`, `+a`, `-a` and `@a`, but not the numbers `-1` and `+1e-3`.
 
     Args:
-        columns: names, the first line.
-        rows: values by name; what no column names is left out, and what is None or absent is empty.
+        columns: names of the header line.
+        rows: column → value; other keys are ignored, and a missing value or None is empty.
     """
     return "".join(csv_parts(columns, rows))
 
 
 def csv_parts(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The text of `to_csv` in parts, where there are too many rows to hold at once."""
+    """The text of `to_csv` in parts, for more rows than fit in memory."""
     yield _csv_lines([columns])
     for several in _batches(rows):
         yield _csv_lines([_csv_cell(row.get(name)) for name in columns] for row in several)
@@ -198,8 +198,8 @@ def pipes(
     Args:
         head: headings.
         rows: cells.
-        words: how many columns hold words; those after them hold numbers, set to the right.
-        escape: of headings and cells; str where they are Markdown already.
+        words: number of leading columns with words; the others have numbers, aligned right.
+        escape: escaping of headings and cells; str if they are Markdown already.
 
     Returns:
         Lines, each with a line feed.
@@ -221,7 +221,7 @@ def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *,
     Args:
         head: headings, in LaTeX.
         rows: cells, in LaTeX; a row of one cell is set across all columns, between rules.
-        columns: how each one is set, such as "lr".
+        columns: alignment of each column, such as "lr".
         notes: comments above the table.
 
     Example:
@@ -246,12 +246,12 @@ def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *,
 
 
 def floating(table: str, caption: str, label: str) -> str:
-    r"""A tabular as a table that LaTeX places, with a caption and the label tab:….
+    r"""A tabular as a floating table with a caption and the label tab:….
 
     Args:
-        table: what `tabular` returns.
-        caption: in LaTeX.
-        label: behind "tab:".
+        table: tabular environment.
+        caption: caption in LaTeX.
+        label: label after "tab:".
 
     Example:
         >>> print(floating("\\begin{tabular}{l}\n\\end{tabular}\n", "Runs.", "runs"), end="")
@@ -268,7 +268,7 @@ def floating(table: str, caption: str, label: str) -> str:
 
 
 def slug(title: str) -> str:
-    """A title as an id of HTML.
+    """A title as an HTML id.
 
     >>> slug("nDCG@10: who is better?")
     'ndcg-10-who-is-better'
@@ -277,7 +277,7 @@ def slug(title: str) -> str:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Names that are all different, as the rows of a plot and labels must be.
+    """Names made unique, as rows of a plot and labels must be.
 
     >>> distinct(["a", "b", "a"])
     ['a', 'b', 'a (2)']

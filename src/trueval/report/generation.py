@@ -23,7 +23,7 @@ from trueval.errors import InputError
 from trueval.report.atomic_folders import alone, replace_together, sha256
 
 KEY: Final = "generation"
-# What page and figures were made of.
+# File with the stamp of page and figures, and of the results that they show.
 REPORT: Final = "report.json"
 REPORT_KIND: Final = "report"
 # 1: the first.
@@ -37,16 +37,16 @@ Derive: TypeAlias = "Callable[[Mapping[str, bytes], Path], Iterable[str]]"
 
 
 def write_generation(folder: Path, files: Mapping[str, Content], derive: Derive | None = None) -> None:
-    """Writes results into a directory, all together or not at all, in place of those that they are the newer ones of.
+    """Write results into a directory, all or none, replacing older results of the same command.
 
-    Files of other commands stay, and files of others too. The page and the figures of before are removed, as they show
-    what is no more.
+    Files of other commands and of the user stay. The previous page and figures are removed, since they show replaced
+    results.
 
     Args:
-        folder: made if absent.
-        files: name → text, or a function that writes the file to a path; at least one of them a JSON object, or none
-            at all, for a page of what is there.
-        derive: makes page and figures of all that the directory will hold; None leaves none there.
+        folder: created if absent.
+        files: name → text, or function that writes the file to a path; with at least one JSON object, or empty for a
+            page of the existing files.
+        derive: function that builds page and figures of all future files of the directory; None for neither.
 
     Raises:
         InputError: a folder has the name of a file.
@@ -74,17 +74,17 @@ def write_generation(folder: Path, files: Mapping[str, Content], derive: Derive 
 
 @contextmanager
 def generations(folder: Path, *names: str) -> Iterator[dict[str, bytes]]:
-    """The JSON files of a directory, which must belong together; no program of ours changes it inside the block.
+    """Read the JSON files of a directory, which must belong together; the directory is locked inside the block.
 
     Args:
-        folder: exists. One that was written without stamps, by hand or by an older version, is read as it is.
-        names: names of those that are wanted; all but report.json if none are named.
+        folder: existing folder. Files without stamps, by hand or by an older version, are read unchecked.
+        names: names of the wanted files; all but report.json if empty.
 
     Yields:
-        Name → bytes, of those that are there.
+        Name → bytes of the existing files.
 
     Raises:
-        InputError: a file was changed since it was written, or stems from another generation than a file beside it.
+        InputError: a file was changed after it was written, or belongs to another generation than a file beside it.
     """
     with alone(folder):
         found = json_files(folder, *names)
@@ -95,15 +95,15 @@ def generations(folder: Path, *names: str) -> Iterator[dict[str, bytes]]:
 
 
 def check_together(results: Mapping[str, bytes], folder: Path, *new: Path) -> None:
-    """Refuses JSON files that were not written together with the files that their stamps name.
+    """Refuse JSON files that were not written together with the files in their stamps.
 
     Args:
         results: name → bytes.
-        folder: where the other files are.
-        new: where to look first.
+        folder: folder of the other files.
+        new: folder to search first.
 
     Raises:
-        InputError: as generations.
+        InputError: as in `generations`.
     """
     places = (*new, folder)
     wrong = dict.fromkeys(line for name, data in results.items() for line in _find_differences(places, name, data))
@@ -115,13 +115,13 @@ def check_together(results: Mapping[str, bytes], folder: Path, *new: Path) -> No
 
 
 def stamp_of(data: bytes) -> dict[str, Any] | None:
-    """The stamp of a JSON file; None where it has none.
+    """The stamp of a JSON file; None if it has none.
 
     Args:
         data: its bytes.
 
     Raises:
-        InputError: the stamp is not as it was written.
+        InputError: the stamp was changed.
     """
     at = data.rfind(_MARK)
     if at < 0:
@@ -138,23 +138,23 @@ def stamp_of(data: bytes) -> dict[str, Any] | None:
 
 
 def ids_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The ids of the generations that some results are of, each once; a result without one is passed over.
+    """The distinct generation ids of some results; results without a stamp are ignored.
 
     Args:
-        results: as JSON holds them.
+        results: JSON of the results.
     """
     stamps = (result.get(KEY) for result in results)
     return list(dict.fromkeys(str(stamp["id"]) for stamp in stamps if isinstance(stamp, dict) and "id" in stamp))
 
 
 def json_files(folder: Path, *names: str) -> dict[str, bytes]:
-    """The JSON files of a folder, by name: all of them, or those of some names."""
+    """The JSON files of a folder by name: all, or those with some names."""
     paths = (folder / name for name in names) if names else sorted(folder.glob("*.json"))
     return {path.name: path.read_bytes() for path in paths if path.is_file()}
 
 
 def _find_differences(places: Sequence[Path], name: str, data: bytes) -> Iterator[str]:
-    """What is wrong with the files that the stamp of a file names; one that is not there is not wrong."""
+    """Differences between a stamp and the files that it names; missing files do not count."""
     try:
         stamp = stamp_of(data)
     except InputError as error:
@@ -168,7 +168,7 @@ def _find_differences(places: Sequence[Path], name: str, data: bytes) -> Iterato
 
 
 def _of_generations(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """The files of the generations that some files of a folder are of, these included, with their whole digests."""
+    """All files of the generations of some files, with the digests of whole files."""
     found = json_files(folder, *(name for name in names if name.endswith(".json")))
     listed = {other: digest for data in found.values() for other, digest in _stamp_files(data).items()}
     listed |= dict.fromkeys(found, "")
@@ -178,7 +178,7 @@ def _of_generations(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def _stamp(stage: Path, names: Iterable[str], kept: Mapping[str, str] | None = None) -> None:
-    """Adds the stamp to each JSON object among some files that were written, and are not stamped yet."""
+    """Add the stamp to each unstamped JSON object among some written files."""
     objects, files = [], dict(kept or {})
     for path in (stage / name for name in names):
         data = path.read_bytes() if path.suffix == ".json" else b""
@@ -192,7 +192,7 @@ def _stamp(stage: Path, names: Iterable[str], kept: Mapping[str, str] | None = N
 
 
 def _open(data: bytes) -> bytes:
-    """A JSON object up to where its stamp begins."""
+    """The JSON object before its stamp."""
     begin = data.rstrip()[:-1].rstrip()
     return begin if begin.endswith(b"{") else begin + b","
 
@@ -225,7 +225,7 @@ def _digest(path: Path) -> str:
 
 
 def _stamp_files(data: bytes) -> Mapping[str, str]:
-    """The files of the stamp of a JSON file; none where it cannot be read, as what it names is nobody's then."""
+    """The files in the stamp of a JSON file; none if it is unreadable."""
     try:
         stamp = stamp_of(data)
     except InputError:
@@ -234,7 +234,7 @@ def _stamp_files(data: bytes) -> Mapping[str, str]:
 
 
 def _still_true(report: Path, of: Mapping[str, str]) -> dict[str, str]:
-    """The files of an older report of the same results, as figures are that a page without figures leaves there."""
+    """The files of an older report of the same results that stay valid, such as figures."""
     data = report.read_bytes() if report.is_file() else b""
     same = data[: data.rfind(_MARK)] == _open(_report(of))
     return {name: digest for name, digest in _stamp_files(data).items() if same and name != REPORT}
@@ -254,6 +254,6 @@ def _put(path: Path, content: Content) -> None:
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a name leads to a file in the directory, and not out of it."""
+    """Whether a name is that of a path inside the directory."""
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts and "\\" not in name and ":" not in name

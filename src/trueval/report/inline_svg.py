@@ -1,4 +1,4 @@
-"""Figures inside the page: the SVG of a chart without what a page has no use for, about a third of its bytes."""
+"""Figures inside the page: the SVG of a chart without redundant elements, a third of its bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def inline(chart: Chart) -> str:
 
 
 def _clean(parent: ET.Element) -> None:
-    """Drops empty elements and attributes that say nothing, and lifts what an empty group holds out of it."""
+    """Remove empty elements and redundant attributes, and unwrap groups without attributes."""
     kept: list[ET.Element] = []
     for child in parent:
         if _shows_nothing(child):
@@ -72,7 +72,7 @@ def _clean(parent: ET.Element) -> None:
 
 
 def _drop_unused(root: ET.Element) -> None:
-    """Drops clips that nothing refers to: their ids are numbered over all figures of a process, as no page may be."""
+    """Remove unused clips: their ids are numbered over all figures of a process, so pages would not be reproducible."""
     if not any("url(#" in text for element in root.iter() for text in element.attrib.values()):
         for unused in root.findall("defs"):
             root.remove(unused)
@@ -92,5 +92,5 @@ def _says(name: str, text: str) -> bool:
 
 
 def _short(text: str) -> str:
-    # A tenth of a pixel is less than any eye sees.
+    # A tenth of a pixel is invisible.
     return DECIMALS.sub(r"\1", text) if len(text) > 4 else text

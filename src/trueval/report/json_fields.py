@@ -34,24 +34,24 @@ OMITTED: Final[Mapping[str, Any]] = {"omitted": True}
 
 
 def renamed(key: str) -> Mapping[str, Any]:
-    """Metadata of a field whose key in JSON is no name of Python, such as "from".
+    """Metadata of a field whose JSON key is not a valid Python name, such as "from".
 
     Args:
-        key: of JSON.
+        key: key in JSON.
     """
     return {"key": key}
 
 
 def key_of(each: Field[Any]) -> str:
-    """The key of a field in JSON."""
+    """The JSON key of a field."""
     return str(each.metadata.get("key", each.name))
 
 
 def encode(value: Any) -> Any:
-    """A value of a result as JSON holds it.
+    """The JSON of a value of a result.
 
     Args:
-        value: of the types that fields of a `Result` have.
+        value: value of a type that fields of a `Result` may have.
 
     Example:
         >>> encode((1, float("nan"), {"a": (0.5,)}))
@@ -72,10 +72,10 @@ def encode(value: Any) -> Any:
 
 
 def find_pointers(result: object) -> dict[int, str]:
-    """Where the dataclasses of a result are in its JSON.
+    """The places of the dataclasses of a result in its JSON.
 
     Args:
-        result: it, and any of its parts while the pointers are used.
+        result: result, which must outlive the pointers.
 
     Returns:
         id of each part → its JSON pointer, as fragments of URLs have it.
@@ -99,13 +99,13 @@ def find_pointers(result: object) -> dict[int, str]:
 
 
 def decode(wanted: type[T], data: Mapping[str, Any], kind: str, source: str = "") -> T:
-    """Read a dataclass from JSON; keys that it does not know are passed over.
+    """Read a dataclass from JSON; unknown keys are ignored.
 
     Args:
         wanted: the dataclass.
-        data: what `encode` made of one.
-        kind: of the result, for errors.
-        source: the file that it came from, for errors.
+        data: JSON from `encode`.
+        kind: kind of the result, for errors.
+        source: file of the result, for errors.
 
     Raises:
         InputError: a value is missing or of another type; it is named by file and JSON pointer.
@@ -115,18 +115,18 @@ def decode(wanted: type[T], data: Mapping[str, Any], kind: str, source: str = ""
 
 
 class _Reader:
-    """Reads the values of one file as the types of fields say.
+    """Reads the values of one file according to the types of fields.
 
     Args:
-        source: the file; "" for a result that is no file.
-        kind: of the result.
+        source: path of the file; "" for a result without a file.
+        kind: kind of the result.
     """
 
     def __init__(self, source: str, kind: str) -> None:
         self.source, self.kind = source, kind
 
     def read(self, wanted: Any, value: Any, keys: tuple[str | int, ...]) -> Any:
-        """A value of the wanted type; keys lead to it from the top level."""
+        """Read a value of the wanted type; `keys` are its path from the top level."""
         origin, arguments = get_origin(wanted), get_args(wanted)
         if wanted is Any or origin is Iterable:
             return value

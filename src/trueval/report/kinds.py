@@ -48,16 +48,16 @@ class Kind(NamedTuple):
     """A kind of result.
 
     Attributes:
-        name: what "kind" says in its JSON, and the name of its entry point.
-        format: the newest format that is understood.
+        name: "kind" in its JSON, and the name of its entry point.
+        format: newest supported format.
         order: position on the page; lower comes first.
         text: form → function from a result, as its JSON holds it, to what is shown: a renderable of rich for "table",
             a text for "json", "csv", "markdown", "latex" and any other. Those of `ROUNDED` take a keyword `scale`.
         parts: form → function that gives the same text part after part, for forms that may be too long to be held.
         files: name of a file → form; what `--out` writes.
-        page: makes the part of the page for a file; the directory is there to look at files of other kinds. None for
-            kinds that another one reads.
-        figures: writes figures and tables for papers to a folder, which exists, and returns their paths.
+        page: function from a file and its directory, which may have related files, to the part of the page. None for
+            kinds that another kind reads.
+        figures: function that writes figures and tables for papers to an existing folder and returns their paths.
         console: the text that Python prints for a result; None for the table.
         notebook: HTML that a notebook shows; None for the text.
         legend: whether the forms of `ROUNDED` take the keyword `legend`.
@@ -76,21 +76,21 @@ class Kind(NamedTuple):
     legend: bool = False
 
     def write(self, result: Mapping[str, Any], form: str, **told: Any) -> Any:
-        """A result in one of the forms, control characters in its texts written out but in JSON.
+        """Render a result in a format, with control characters in its texts escaped, except in JSON.
 
         Args:
-            result: as its JSON holds it.
-            form: a key of `text`.
-            told: `scale`, and options of the kind's tables; used by the formats that round, and ignored by others.
+            result: JSON of the result.
+            form: key of `text`.
+            told: `scale`, and options of the kind's tables; ignored by formats that do not round.
         """
         shown = result if form in RAW else printable_all(result)
         return self.text[form](shown, **(told if form in ROUNDED else {}))
 
     def in_console(self, result: Mapping[str, Any]) -> str:
-        """The text that Python prints of a result.
+        """The text that Python prints for a result.
 
         Args:
-            result: as its JSON holds it.
+            result: JSON of the result.
         """
         if self.console is not None:
             return self.console(result)
@@ -99,11 +99,11 @@ class Kind(NamedTuple):
         return render_text(self.write(result, "table"))
 
     def write_parts(self, result: Mapping[str, Any], form: str, **told: Any) -> Iterator[str]:
-        """The text that `write` gives, part after part where the kind has it so.
+        """The text of `write`, in parts if the kind supports it.
 
         Args:
-            result: as its JSON holds it, iterables in place of lists that are long.
-            form: a key of `text`, of a text.
+            result: JSON of the result, with iterables instead of long lists.
+            form: key of `text` with a text.
             told: as in `write`.
         """
         if form not in self.parts:
@@ -118,7 +118,7 @@ def kind_of_view(
     """A kind whose formats and page are rendered from the view of its results.
 
     Args:
-        name: of the kind.
+        name: name of the kind.
         result: "package.module:name" of its `trueval.report.result.Result`.
         view: "package.module:name" of the function from such a result to its `trueval.report.view.View`.
         format: as in `Kind`.
@@ -208,7 +208,7 @@ def files_of(stem: str) -> dict[str, str]:
 
 
 def late(function: str) -> Callable[..., Any]:
-    """A function that is imported on its first call, so that a command that prints JSON imports no tables.
+    """A function that is imported on its first call, so that printing JSON imports no tables.
 
     Args:
         function: "package.module:name".
@@ -225,18 +225,18 @@ def late(function: str) -> Callable[..., Any]:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all installed kinds; none is imported."""
+    """The names of all installed kinds, without importing them."""
     return tuple(sorted(_load_entry_points().names))
 
 
 def find(name: str) -> Kind | None:
-    """The kind of a name; None where no package declares one.
+    """Find a kind by name; None if no package declares it.
 
     Args:
-        name: what "kind" says in a JSON file.
+        name: "kind" of a JSON file.
 
     Raises:
-        InputError: two packages declare it, or what is declared cannot be imported or is not a `Kind` of this name.
+        InputError: two packages declare it, or the declared object cannot be imported or is not a `Kind` of this name.
     """
     # By value: a package that is installed twice, once as a checkout, declares the same thing twice.
     declared = list({each.value: each for each in _load_entry_points().select(name=name)}.values())
@@ -257,7 +257,7 @@ def find(name: str) -> Kind | None:
 
 @cache
 def _load_entry_points() -> EntryPoints:
-    from importlib.metadata import entry_points  # reads the metadata of every installed package: not for every command
+    from importlib.metadata import entry_points  # reads the metadata of every installed package, so only on demand
 
     return entry_points(group=GROUP)
 
@@ -266,11 +266,11 @@ def read_directory(path: Path) -> Directory:
     """Read the result files of a folder.
 
     Args:
-        path: what `--out` named.
+        path: folder of `--out`.
 
     Raises:
-        InputError: there is no such folder, no result for a page in it, a file is not JSON, newer than us, or was not
-            written together with the others.
+        InputError: the folder is missing or has no result for a page, or a file is not JSON, has a newer format, or was
+            not written together with the others.
     """
     from trueval.report.generation import generations  # late: most commands read no folder
 
@@ -280,24 +280,24 @@ def read_directory(path: Path) -> Directory:
 
 
 def refuse_absent(path: Path) -> None:
-    """Refuses a result directory that is not there.
+    """Refuse a missing result directory.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: the folder does not exist.
     """
     if not path.is_dir():
         raise InputError(f"{path}: no such folder. It must be what --out of another command named. Correct the path.")
 
 
 def directory_of(path: Path, files: Mapping[str, bytes]) -> Directory:
-    """The results that some JSON files are.
+    """Parse JSON files as results.
 
     Args:
-        path: path of the folder that they are in, or will be.
+        path: current or future folder of the files.
         files: name → bytes.
 
     Raises:
-        InputError: there is no result for a page among them, one is not JSON, or newer than us.
+        InputError: no file has a result for a page, or one is not JSON or has a newer format.
     """
     found = [_read(path / name, data) for name, data in sorted(files.items())]
     kinds = {file.kind: find(file.kind) for file in found}
@@ -340,11 +340,11 @@ def read_json(file: Path, data: bytes) -> Any:
     """Parse a JSON file.
 
     Args:
-        file: where it is.
+        file: path of the file.
         data: its bytes.
 
     Raises:
-        InputError: it is not JSON, as NaN and infinities are not, or nested deeper than any result.
+        InputError: it is not JSON (NaN and infinities are not), or nested deeper than any result.
     """
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)

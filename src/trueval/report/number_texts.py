@@ -1,4 +1,4 @@
-"""Numbers as text: rounding happens here and nowhere else."""
+"""Numbers as text: the only place that rounds."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
@@ -13,8 +13,8 @@ class ValueUnit(NamedTuple):
     """The unit of the values of measures.
 
     Attributes:
-        one: what the value 1 is written as.
-        digits: after the point.
+        one: number printed for the value 1.
+        digits: digits after the point.
     """
 
     one: int
@@ -32,7 +32,7 @@ def whole(value: float | None) -> str:
     """A count.
 
     Args:
-        value: how many, a mean of counts too; None where it is not known.
+        value: count, or mean of counts; None if unknown.
 
     Example:
         >>> whole(5150.4), whole(None)
@@ -42,10 +42,10 @@ def whole(value: float | None) -> str:
 
 
 def attainable(value: float | None) -> str:
-    """A count of queries that somebody would have to judge: digits as far as anybody could.
+    """A number of queries to judge, without digits above a million.
 
     Args:
-        value: how many; None where no number is enough, or it is not known.
+        value: number of queries; None if no number suffices, or if unknown.
 
     Example:
         >>> attainable(5150), attainable(121_968_331), attainable(None)
@@ -55,10 +55,10 @@ def attainable(value: float | None) -> str:
 
 
 def make_formatter(form: str) -> Callable[[float | None], str]:
-    """How numbers are written by a format of Python, "–" where there is none.
+    """A formatter with a Python format specification; "–" for None.
 
     Args:
-        form: what stands behind the colon in a replacement field.
+        form: format specification, such as ".3g".
 
     Example:
         >>> [make_formatter(".3g")(value) for value in (0.12345, None)]
@@ -68,7 +68,7 @@ def make_formatter(form: str) -> Callable[[float | None], str]:
 
 
 def unit(scale: ValueUnit) -> tuple[str, ...]:
-    """What must be said beside values on the scale: nothing of fractions, a sentence of points."""
+    """The note on the scale of values: none for fractions, a sentence for points."""
     return () if scale == FRACTIONS else (f"Values in points: {scale.one} times those of the JSON.",)
 
 
@@ -76,8 +76,8 @@ def format_value(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
     """A value of a measure with four decimals, or as points with two.
 
     Args:
-        value: any number, None where there is none.
-        scale: the unit.
+        value: any number, or None.
+        scale: unit.
 
     Returns:
         The digits; "<.0001" and ">-.0001" for values above and below zero that would read as zero; "–" for None.
@@ -101,8 +101,8 @@ def format_difference(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
     """A difference with its sign.
 
     Args:
-        value: any number, None where there is none.
-        scale: the unit.
+        value: any number, or None.
+        scale: unit.
 
     Returns:
         The sign and the digits; what is or reads as zero, and None, as `format_value` has them.
@@ -123,9 +123,9 @@ def count_phrase(number: int, noun: str, plural: str) -> str:
     """A number with its noun.
 
     Args:
-        number: how many.
-        noun: for one.
-        plural: for any other number.
+        number: count.
+        noun: singular.
+        plural: plural.
 
     Example:
         >>> count_phrase(1, "query", "queries"), count_phrase(1200, "query", "queries")
@@ -137,13 +137,13 @@ def count_phrase(number: int, noun: str, plural: str) -> str:
 def interval(
     lowest: float | None, highest: float | None, scale: ValueUnit = FRACTIONS, show: Show = format_value
 ) -> str:
-    """The two ends of what a value may be.
+    """An interval in brackets.
 
     Args:
         lowest: such as the value under the worst order of ties; None or NaN where it is not known.
         highest: such as the value under the best one.
         scale: the unit.
-        show: how an end is written: `format_value`, or `format_difference` for differences.
+        show: formatter of the ends: `format_value`, or `format_difference` for differences.
 
     Returns:
         Both ends in brackets, "–" where an end is missing.
@@ -158,10 +158,10 @@ def interval(
 
 
 def percent(share: float | None) -> str:
-    """A share in percent with two decimals, for sentences; tables hold shares as they hold values.
+    """A share in percent with two decimals, for sentences; tables print shares like values.
 
     Args:
-        share: between 0 and 1, None where there is none.
+        share: between 0 and 1, or None.
 
     Returns:
         The digits and the sign.

@@ -31,20 +31,20 @@ WIDTHS: Final = {"wide": WIDE, "narrow": NARROW}
 
 
 def page(directory: Directory, *, live: bool = True) -> str:
-    """Writes the page of a result directory.
+    """Render the page of a result directory.
 
-    Everything in it is escaped, and a content security policy forbids it to load anything or to run any script but its
-    own. It reads without scripts; they sort tables, build the folded ones, and let readers choose what a plot shows.
+    Everything in it is escaped, and a content security policy forbids loading anything and running other scripts. The
+    page is readable without scripts, which sort tables, build folded ones and control interactive plots.
 
     Args:
         directory: the results.
-        live: whether to embed the plot library where a figure is interactive, most of the page's size.
+        live: whether to embed the plot library for interactive figures; it is most of the page's size.
 
     Returns:
         HTML.
 
     Raises:
-        InputError: a file holds other values than those of a result.
+        InputError: a file has values that no result has.
         MissingExtraError: jinja2, Altair or vl-convert is not installed.
     """
     need_figure_libraries("Pages")
@@ -100,7 +100,7 @@ def plot_library() -> str:
 
 
 def _compress_script(script: str) -> str:
-    """A script as text of less than half its size, which browsers unpack by themselves (DecompressionStream)."""
+    """A script compressed to less than half its size; browsers decompress it (DecompressionStream)."""
     return base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()  # without the time: the same bytes
 
 
@@ -119,7 +119,7 @@ def kinds_of(directory: Directory) -> list[Kind]:
 
 
 def parts(directory: Directory) -> tuple[Part, ...]:
-    """What each file gives to the page, in the order of the page.
+    """The part of each file, in the order of the page.
 
     Args:
         directory: the results.
@@ -136,7 +136,7 @@ def parts(directory: Directory) -> tuple[Part, ...]:
 
 
 def _with_answer(part: Part, kind: Kind) -> Part:
-    """A part as views make it, of one that a package writes by hand."""
+    """A part with an answer, as views have it, from one without."""
     if part.title:
         return part
     sentence, *said = [*([part.verdict] if part.verdict else []), *part.summary, *part.advice, *part.findings] or [()]
@@ -144,14 +144,14 @@ def _with_answer(part: Part, kind: Kind) -> Part:
 
 
 def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """Writes the figures and tables for papers of every kind in a directory.
+    """Write the figures and tables for papers of every kind in a directory.
 
     Args:
         directory: the results.
-        folder: exists.
+        folder: existing folder.
 
     Returns:
-        What was written.
+        Paths of the written files.
 
     Raises:
         MissingExtraError: Altair or vl-convert is not installed.
@@ -171,11 +171,7 @@ def _into(folder: Path, draw: Figures) -> Callable[[ResultFile, Directory], tupl
 
 
 def draw_svg(figure: Figure) -> list[tuple[str, str]]:
-    """A figure as SVG: for a screen and for a phone, where it is drawn at a width, each with its class of CSS.
-
-    Args:
-        figure: of a part.
-    """
+    """Draw a figure as SVG: for a screen and for a phone if its width varies, each with its CSS class."""
     if not callable(figure.chart):
         return [("", inline(figure.chart))]
     return [(name, inline(figure.draw(width))) for name, width in WIDTHS.items()]
@@ -186,11 +182,7 @@ def _live(figure: Figure) -> dict[str, Any]:
 
 
 def with_own_ids(several: Sequence[Part]) -> tuple[Part, ...]:
-    """Parts in which no two headings, figures or tables share an id, which HTML allows once.
-
-    Args:
-        several: in the order of the page; two files of a kind give the same ids.
-    """
+    """Parts with unique ids of headings, figures and tables; two files of a kind have the same ones."""
     seen: Counter[str] = Counter()
 
     def own(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Results that a page cannot be made of: which file is at fault, and near which of its values."""
+"""Errors for results that a page cannot show, with the file and the value at fault."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ T = TypeVar("T")
 
 
 class UnreadableError(InputError):
-    """A result that no page can be made of: a fault of ours where it is as we wrote it."""
+    """A result that no page can show: a fault of trueval if the file is unchanged."""
 
 
 def read_by(build: Callable[[ResultFile, Directory], T], file: ResultFile, directory: Directory) -> T:
-    """What a kind makes of a file whose values may be anything.
+    """Build the part of a file whose values may be invalid.
 
     Args:
-        build: reads the file, and perhaps others of the directory.
+        build: function that reads the file, and possibly others of the directory.
         file: file of the directory.
-        directory: all of them.
+        directory: directory of the results.
 
     Raises:
-        UnreadableError: the values are not those of a result; it names the file and the value that was read last.
+        UnreadableError: the values are invalid; it names the file and the value read last.
     """
     try:
         return build(file, directory)
@@ -37,13 +37,13 @@ def read_by(build: Callable[[ResultFile, Directory], T], file: ResultFile, direc
 
 @contextmanager
 def explain_drawing_errors(directory: Directory) -> Iterator[None]:
-    """Refuses results whose values were read, and that no chart or table can show, as text in place of a number.
+    """Report results that were read but cannot be drawn, such as text in place of a number.
 
     Args:
-        directory: drawn inside the block.
+        directory: results drawn inside the block.
 
     Raises:
-        UnreadableError: what is inside the block failed.
+        UnreadableError: the block failed.
     """
     try:
         yield
@@ -61,7 +61,7 @@ def _describe_error(error: Exception) -> str:
 
 
 def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, error: Exception) -> UnreadableError:
-    """The error, after reading everything once more with all that is read noted: failures are rare, and pages long."""
+    """The error, after reading again with tracking of all reads, which is too slow for every page."""
     last = [(file.name, "")]
     noted = {each.name: each._replace(data=_track_reads(each.data, (), each.name, last)) for each in directory.files}
     again = Directory(directory.path, tuple(noted.values()), directory.others)
@@ -79,7 +79,7 @@ def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, 
 
 
 def _track_reads(value: Any, keys: tuple[str | int, ...], name: str, last: list[tuple[str, str]]) -> Any:
-    """A copy of what a JSON file holds that notes where it was read last."""
+    """A copy of JSON data that records where it was read last."""
     if isinstance(value, Mapping):
         return _NotedDict(
             {key: _track_reads(each, (*keys, key), name, last) for key, each in value.items()}, keys, name, last

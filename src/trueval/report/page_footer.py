@@ -1,4 +1,4 @@
-"""What every page ends with: the choices behind the numbers, and where they come from."""
+"""The end of every page: the choices behind the numbers, and their provenance."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def choice_block(file: ResultFile, name: str) -> Block:
 
     Args:
         file: a result with "choices".
-        name: what the result is called, in a heading and in ids.
+        name: name of the result in a heading and in ids.
 
     Example:
         >>> file = ResultFile("power.json", "power", {"choices": {"level": 0.95, "clusters": None, "tie_samples": 0}})
@@ -55,10 +55,7 @@ def choice_block(file: ResultFile, name: str) -> Block:
 
 
 def format_choice(value: Any) -> str:
-    """A choice as people read it; clusters are a count and a file.
-
-    Args:
-        value: of a choice.
+    """A choice as text; clusters are a count and a file.
 
     >>> format_choice({"count": 12, "source": "topics.tsv"})
     '12 (topics.tsv)'
@@ -97,7 +94,7 @@ def describe_choice(name: str, value: Any) -> tuple[str, str, str]:
 
     Args:
         name: attribute of the policy.
-        value: as the JSON holds it.
+        value: value in the JSON.
     """
     # Results of a newer version may hold a choice that this one does not know: its name and value are shown alone.
     option = OPTIONS.get(name)

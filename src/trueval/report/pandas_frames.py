@@ -1,4 +1,4 @@
-"""Frames of pandas, for whoever has it; nothing else of trueval needs it."""
+"""Pandas frames; pandas is optional."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from trueval.errors import MissingExtraError
 
 
 def to_pandas(frame: pl.DataFrame) -> Any:
-    """A frame of pandas with the same columns; numbers that are not available are NaN.
+    """Convert to a pandas frame; numbers that are not available are NaN.
 
     Args:
         frame: polars frame.

@@ -17,11 +17,11 @@ MOST_BRACKETS = 12  # more would take the room of the values
 LONGEST = 26  # characters of a name beside a plot
 # Half a unit of the last digit that is shown: what lies nearer is the same number for a reader.
 DIFFERS = 0.00005
-# A tie range below this is drawn as none: no decision depends on it.
+# A shorter tie range is not drawn: no decision depends on it.
 LEAST_RANGE = 0.0005
 HOLLOW_TICK = "M-0.22,-1L0.22,-1L0.22,1L-0.22,1Z"
 
-# What the marks mean, for the line above the plots.
+# Legend of the marks, for the line above the plots.
 DOT_KEY = (
     ("bar", "lowest to highest over tie orders"),
     ("dot", "expected"),
@@ -30,14 +30,14 @@ DOT_KEY = (
 
 
 class TieInterval(NamedTuple):
-    """A run, or whatever has a value under ties.
+    """A value under ties, such as that of a run.
 
     Attributes:
-        name: beside the plot.
-        expected: the dot.
-        lowest: the bar's beginning.
-        highest: the bar's end.
-        tie_broken: the hollow tick, shown only where it is another number than the dot.
+        name: label beside the plot.
+        expected: position of the dot.
+        lowest: start of the bar.
+        highest: end of the bar.
+        tie_broken: position of the hollow tick, shown only if it differs from the dot.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Bracket(NamedTuple):
 
 
 class DifferenceInterval(NamedTuple):
-    """A difference with what is known of it.
+    """A difference with its tie range and interval.
 
     Attributes:
         name: beside the plot.
@@ -85,7 +85,7 @@ def dot_plot(
     width: int = NARROW,
     row: int = ROW,
 ) -> Chart:
-    """Values in the order given, each with its tie range; groups that are not separated as brackets at the right.
+    """Plot values with their tie ranges, with brackets around groups that are not separated.
 
     Args:
         dots: best first, at least one.
@@ -167,7 +167,7 @@ def lead_figure(name: str, measure: str, dots: Sequence[TieInterval], groups: Ma
 
 
 def row_height(rows: int) -> int:
-    """CSS pixels of a row, less where there are many."""
+    """Height of a row in CSS pixels, less for many rows."""
     return ROW if rows <= 20 else 16
 
 
@@ -256,7 +256,7 @@ def letters_of(groups: str) -> tuple[str, ...]:
 
 
 def shorten_name(name: str, most: int = LONGEST) -> str:
-    """A name that fits, cut in the middle: files of one system begin alike, and end in what tells them apart.
+    """A name shortened in the middle: names of similar systems differ at the end.
 
     >>> shorten_name("bm25+rm3+monobert-large-v2", 15)
     'bm25+rm…arge-v2'
@@ -282,7 +282,7 @@ def names_axis(names: Sequence[str]) -> Any:
     """The vertical axis of names, in their order; rows have them in the field "name".
 
     Args:
-        names: all different.
+        names: distinct names.
     """
     import altair as alt
 

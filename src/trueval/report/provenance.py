@@ -24,16 +24,16 @@ LIBRARIES = ("numpy", "polars")
 def provenance(
     files: Sequence[tuple[str, str]], seen: FileFingerprints | None = None, now: datetime | None = None
 ) -> dict[str, Any]:
-    """What someone needs to repeat an evaluation and to check that it is the same.
+    """The information needed to repeat an evaluation and to verify that it is the same.
 
     Args:
         files: pairs of role ("judgments", "run") and path; "-" is standard input.
-        seen: what was read of them, see `trueval.files.source.fingerprints.record_files`; None where nobody noted it.
-        now: the date; the clock's, or that of SOURCE_DATE_EPOCH, if None.
+        seen: what was read of them, see `trueval.files.source.fingerprints.record_files`; None if not recorded.
+        now: date; that of the clock or of SOURCE_DATE_EPOCH if None.
 
     Returns:
-        written, command, versions and files with bytes and sha256, null for those that were not read; of absolute paths
-        the file name alone.
+        written, command, versions and files with bytes and sha256, null for files that were not read;
+        absolute paths are reduced to file names.
 
     Raises:
         InputError: SOURCE_DATE_EPOCH is not a date.
@@ -47,7 +47,7 @@ def provenance(
 
 
 def files_read(files: Sequence[tuple[str, str]], seen: FileFingerprints | None) -> list[dict[str, Any]]:
-    """What results say of the files that were read.
+    """The entries of read files in results.
 
     Args:
         files: role and path of each.
