@@ -1,4 +1,4 @@
-"""Forks: a forked process has none of its parent's threads, and polars would wait for them forever.
+"""Forks: a forked process lacks the threads of its parent, so polars would wait for them forever.
 
 polars starts its threads with its first larger work. A process forked after that has a copy of the thread pool without
 any threads, and hangs on the next work, without an error or CPU use. So every function of ours that needs the pool
@@ -34,7 +34,7 @@ def need_polars() -> None:
     """Raise at once where work needs polars' threads and they are lost.
 
     Raises:
-        ForkError: this process was forked off one in which polars had worked.
+        ForkError: this process was forked after polars had started its threads.
     """
     if _Process.lost:
         raise ForkError(
@@ -46,9 +46,9 @@ def need_polars() -> None:
 
 
 def _pool_has_started() -> bool:
-    """Whether polars' threads run in this process, whoever started them."""
+    """Whether polars' threads run in this process, also if other code started them."""
     tasks = Path("/proc/self/task")
-    if not tasks.is_dir():  # not Linux: only what we know ourselves
+    if not tasks.is_dir():  # not Linux: only our own record
         return _Process.worked
     return any(_is_of_pool(task / "comm") for task in tasks.iterdir())
 

@@ -1,4 +1,4 @@
-"""Printable texts: control characters of foreign texts are escaped, so that none moves a cursor or ends a line."""
+"""Printable texts: control characters in text from files are escaped, so that none moves the cursor or ends a line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def printable(text: str) -> str:
     r"""The text with control characters escaped as Python does; other text is unchanged.
 
     Args:
-        text: an id, a name, or a line that holds some.
+        text: an id, a name, or a line with some.
 
     Example:
         >>> print(printable("q1\nmap all 1.0"), printable("\x1b[2J"), printable("a\u202eb"), printable("é b"))
@@ -45,10 +45,10 @@ def encodable(text: str) -> str:
 
 
 def printable_all(value: object) -> Any:
-    r"""A result with every text in it printable, names of values too; the same object where nothing changes.
+    r"""A JSON value with all texts and keys made printable; the same object if nothing changes.
 
     Args:
-        value: a JSON value: objects, lists, texts, numbers.
+        value: JSON value.
 
     Example:
         >>> printable_all({"name": "a\n", "queries": [1, None]})

@@ -1,4 +1,4 @@
-"""The plan of a sweep: a TOML file as systems, configurations, and the settings of everything else.
+"""The plan of a sweep: the systems, configurations and settings of a TOML file.
 
 A sweep file is a pipeline file whose values may be lists, with the tables of sweep_tables.py beside; docs/tradeoff.md
 and docs/design/tradeoff.md show one. `[[configuration]]` lists systems instead of a grid: each has a name, and tables
@@ -45,27 +45,27 @@ from trueval.tradeoff.quality.quality_settings import AT_K, QualitySettings
 CONFIGURATION: Final = "configuration"
 DEFAULT_CONTEXTS: Final = (10,)
 DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
-ANY_K: Final = 999_999_937  # stands for K where a measure is parsed; no list is so long
+ANY_K: Final = 999_999_937  # stands for K when a measure is parsed; longer than any list
 
 
 @dataclass(frozen=True, eq=False)
 class SweepPlan:
-    """What a sweep is to do.
+    """The plan of a sweep.
 
     Attributes:
-        name: of the file, without suffix.
-        source: the file.
+        name: name of the file, without suffix.
+        source: path of the file.
         collection: folder or name of the collection.
-        fields: of a document that make its text.
+        fields: fields of a document that make its text.
         queries: file of the queries; None for those of the collection.
-        sample: queries that are drawn; None for all.
-        rewrites: name of a way to write queries → the file of their texts, or None where there is none.
-        systems: each once.
+        sample: number of sampled queries; None for all.
+        rewrites: name of a rewriting → file with the texts, or None without one.
+        systems: distinct systems.
         measuring: how quality is measured.
-        tables: settings of prices, latency, limits, and of tune, route, judge and probes where the file has them.
-        left_out: configurations that cannot be, with their reasons.
+        tables: settings of prices, latency, limits, and of tune, route, judge and probes if the file has them.
+        left_out: impossible configurations, with their reasons.
         notes: one-line remarks.
-        judge: who labels what the systems found and nobody judged; None where nobody is asked.
+        judge: judge of unjudged retrieved passages; None for none.
     """
 
     name: str
@@ -87,28 +87,28 @@ class SweepPlan:
         """Read the TOML of a sweep.
 
         Args:
-            path: of the file; what it names is found from its folder.
+            path: path of the file, from whose folder other paths are resolved.
 
         Raises:
-            InputError: it cannot be read, or a table, a key or a value is none of a sweep; with the line.
+            InputError: it cannot be read, or a table, key or value is invalid; the message has the line.
         """
         return _plan(Toml.read(path, "the TOML file of a sweep"), path)
 
     def reusing(self, reuse: str | None) -> SweepPlan:
-        """The same with another choice of kept outputs of models; None leaves it as it is."""
+        """The plan with another choice of cached model outputs; None keeps the choice."""
         return replace(
             self, systems=tuple(replace(each, settings=set_reuse(each.settings, reuse)) for each in self.systems)
         )
 
     @property
     def axes(self) -> tuple[GridAxis, ...]:
-        """What differs between configurations."""
+        """Keys that differ between configurations."""
         contexts = tuple(sorted({k for system in self.systems for k in system.contexts}))
         return (*axes_of(self.systems), *((GridAxis(K, contexts),) if len(contexts) > 1 else ()))
 
     @property
     def configurations(self) -> int:
-        """How many there are, those that are left out not counted."""
+        """Number of configurations, without the impossible ones."""
         return sum(len(system.contexts) for system in self.systems)
 
 
@@ -167,7 +167,7 @@ def _refuse_endless(size: int, limit: int, toml: Toml) -> None:
 def _judge(
     judge: SweepJudge, measuring: QualitySettings, systems: tuple[System, ...], toml: Toml, path: Path
 ) -> JudgePlan:
-    """Who judges on demand, checked before any work."""
+    """The judge on demand, checked before any work."""
     found = judge_plan(judge, path, toml.place, measuring.seed)
     try:
         if vars(judge)["scale"] is not None:
@@ -181,7 +181,7 @@ def _judge(
 
 
 def _check_limits(tables: Mapping[str, Mapping[str, object]], toml: Toml, *, priced: bool) -> None:
-    """Refuse limits of what the sweep will not know: cost without prices, latency without timing."""
+    """Refuse limits of quantities that the sweep does not measure: cost without prices, latency without timing."""
     if tables["limits"]["cost"] is not None and not priced:
         raise toml.place("limits", "cost").error(
             "nothing has a cost here, so none can keep a limit of it. "
@@ -222,7 +222,7 @@ def _overlaid(base: TableChoice, own: Mapping[str, Any], number: int, toml: Toml
 
 
 def _extract_methods(choice: TableChoice) -> TableChoice:
-    """The same with its methods and numbers of contexts taken out of the tables of a pipeline."""
+    """The choice with its methods and numbers of contexts extracted from the tables of a pipeline."""
     tables = dict(choice.tables)
     stages = dict(tables.get("pipeline", {}))
     contexts = tables.pop("generate", {}).get("contexts", DEFAULT_CONTEXTS)
@@ -233,7 +233,7 @@ def _extract_methods(choice: TableChoice) -> TableChoice:
 
 
 def _resolve_model_paths(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The same with models that are folders found from the folder of the file."""
+    """The choice with folders of models resolved from the folder of the file."""
     found = dict(tables)
     for name in ("embed", "rerank"):
         given = tables.get(name, {}).get("model")
@@ -246,10 +246,10 @@ def _resolve_model_paths(tables: Mapping[str, Any], path: Path) -> dict[str, Any
 
 
 def _model(name: str, path: Path) -> str:
-    """A model that is a folder beside the file, also as RECIPE:FOLDER; any other name as it is."""
+    """The path of a model that is a folder beside the file, also as RECIPE:FOLDER; other names are unchanged."""
     recipe, colon, folder = name.rpartition(":")
     place = path.parent / folder
-    with suppress(OSError):  # a name too long for a file is no folder
+    with suppress(OSError):  # a name too long for a path is not a folder
         return f"{recipe}{colon}{place}" if folder and place.is_dir() else name
     return name
 
@@ -261,10 +261,10 @@ def _file(name: str | None, path: Path) -> str | None:
 def _read_quality_settings(
     own: Mapping[str, Any], judged: str, k: int, toml: Toml, path: Path
 ) -> tuple[QualitySettings, tuple[str, ...]]:
-    """How quality is measured, checked before any work, and what there is to be said of the names.
+    """The quality settings, checked before any work, and notes on the names of measures.
 
     Args:
-        own: the table [measure].
+        own: table [measure].
         judged: the judgments, or the collection that has them.
         k: a number of contexts.
         toml: the file.
@@ -277,18 +277,18 @@ def _read_quality_settings(
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", TruevalWarning)
         try:
-            # One by one: several in one text are told apart by spaces.
+            # One by one, since measures in one text are separated by spaces.
             names = tuple(str(each) for name in names for each in _split(name, k))
             key = "grades"
             grades = None if own["grades"] is None else grade_map(own["grades"])
-            for key, value in choices.items():  # one by one, so that the line is that of the wrong one
+            for key, value in choices.items():  # one by one, so that the error has the line of the wrong one
                 convention(**{key: value})
             key = "convention"
             chosen = {**choices, "seed": own["seed"], **({"rel": RELEVANT} if golden else {})}
             policy = convention(own["convention"], **chosen)
         except (MeasureError, PolicyError) as error:
             raise toml.place("measure", key).error(str(error)) from None
-        except TypeError:  # a text where a number belongs
+        except TypeError:  # text instead of a number
             raise toml.place("measure", key).error(
                 f"{key} of [measure] must be as in `trueval evaluate`. Got {own[key]!r}."
             ) from None

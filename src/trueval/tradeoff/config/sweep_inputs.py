@@ -24,14 +24,14 @@ from trueval.tradeoff.quality.quality_settings import QualitySettings
 
 
 class SweepInputs(NamedTuple):
-    """What all systems of a sweep search and are evaluated with.
+    """Inputs that all systems of a sweep share.
 
     Attributes:
-        collections: way to write queries → the documents, and the queries so written.
-        judgments: of these queries, grades mapped.
-        about: name, source and numbers, for results.
+        collections: rewriting → documents with the rewritten queries.
+        judgments: judgments of these queries, with mapped grades.
+        about: name, source and counts, for results.
         notes: one-line remarks.
-        texts: of the queries as the collection has them, which is how people and judges read them.
+        texts: original texts of the queries, which people and judges read.
     """
 
     collections: Mapping[str, Collection]
@@ -66,8 +66,8 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
     """Read and check the inputs of a plan, before any work.
 
     Args:
-        plan: of the sweep.
-        tell: called now and then with the number of documents so far.
+        plan: plan of the sweep.
+        tell: called occasionally with the number of documents read.
 
     Raises:
         InputError: a file is invalid, no query is judged, or a query has no text in the file of a rewriting.
@@ -85,7 +85,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
             f"{list(collection.queries)[:SHOWN]} there and {sorted(judged)[:SHOWN]} in the judgments; are the ids the "
             "same?"
         )
-    # Notes are in results, which do not reveal folders of a machine.
+    # Notes are part of results, which must not reveal folders of a machine.
     notes = [note.replace(f"{collection.source}/", "") for note in collection.notes]
     notes += [*_of_another_corpus(collection, measuring.judgments), *_describe_omitted_queries(collection, judged)]
     drawn = sample(ids, plan.sample, measuring.seed)
@@ -114,7 +114,7 @@ def _map_grades(collection: Collection, measuring: QualitySettings) -> Judgments
     """The judgments with mapped grades.
 
     Raises:
-        InputError: there are none: without them a sweep knows no quality.
+        InputError: there are no judgments, so quality cannot be measured.
     """
     if collection.judgments is None:
         raise Place(collection.source).error(

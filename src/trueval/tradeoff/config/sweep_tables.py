@@ -59,7 +59,7 @@ class _Quality(Table):
 
 # Choices of the policy in [measure].
 POLICY: Final = tuple(name for name in OPTIONS if name != "seed" and hasattr(OURS, name))
-# What each takes is told by the policy itself, as in evaluate.
+# The policy checks the values, as in evaluate.
 _OPTIONS: Final[dict[str, Any]] = {
     name: (
         Any,
