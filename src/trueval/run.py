@@ -226,7 +226,7 @@ class Run:
         counts = f"{len(self.query_ids):,} queries, {len(self.documents):,} documents"
         return f"<Run {self.name!r}: {counts}, from {self.source}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The state to pickle, without derived data, as another version of polars would compute other hashes."""
         return {name: value for name, value in vars(self).items() if name not in ("frame", "doc_hashes")}
 

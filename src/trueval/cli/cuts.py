@@ -84,7 +84,7 @@ class JudgmentOptions:
         wanted = None if self.measures is None else parse_list(self.measures)
         named = None if self.qrels is None else Judgments.read(self.qrels)
 
-        def choose(own: "Judgments | None") -> dict[str, Any]:
+        def choose(own: "Judgments | None") -> dict[str, object]:
             judgments = named or own
             if judgments is not None and not len(judgments.frame):
                 judgments = None

@@ -118,7 +118,7 @@ def write_page(runs: list[str], folder: Path) -> None:
     save(folder, (EVALUATE, found.to_dict()), (DETAILS, details.to_dict()), others=details.files(), page=True)
 
 
-def demo_results() -> dict[str, Any]:
+def demo_results() -> dict[str, object]:
     """Evaluate the two runs.
 
     Returns:

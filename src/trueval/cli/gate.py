@@ -57,7 +57,7 @@ class GateFindings(NamedTuple):
         return {**results, "runs": runs, **tested}
 
 
-def _record_baseline(check: dict[str, Any]) -> dict[str, Any]:
+def _record_baseline(check: dict[str, Any]) -> dict[str, object]:
     """A check with the folders stripped from the path of its baseline."""
     from trueval.report.provenance import strip_folders
 

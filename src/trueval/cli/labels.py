@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
@@ -121,7 +121,7 @@ class LabelOptions:
 
     def add_to(
         self, results: Mapping[str, object], found: "CorrectedResults | None", joined: "LabelSource", qrels: str
-    ) -> Mapping[str, Any]:
+    ) -> Mapping[str, object]:
         """The JSON of results with the corrected values added, if there are any.
 
         Args:

@@ -131,7 +131,7 @@ def memory_of_words(words: Words, documents: int) -> Memory:
     return Memory(words=POSTING * words.postings * share + pointers + words.letters * terms)
 
 
-def memory_entry(indexes: Sequence[LocalIndex], *, millions: Sequence[int] = MILLIONS) -> dict[str, Any]:
+def memory_entry(indexes: Sequence[LocalIndex], *, millions: Sequence[int] = MILLIONS) -> dict[str, object]:
     """The memory entry of a system in sweep.json.
 
     Args:

@@ -58,7 +58,7 @@ class ContentHashes:
         """A copy with further hashes."""
         return ContentHashes({**self.known, **known}, self.source)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The state to pickle: hashes, without the judgments."""
         return {"known": self.all, "source": None}
 
@@ -121,7 +121,7 @@ def policy_hash(policy: Policy) -> str:
     return text_hash([json.dumps(whole, sort_keys=True)])
 
 
-def choices_that_matter(policy: Policy) -> dict[str, Any]:
+def choices_that_matter(policy: Policy) -> dict[str, object]:
     """A policy's choices by name, without the name of its convention and without an unused seed."""
     left_out = {"convention"} | ({"seed"} if policy.tie_order != "random" else set())
     return {name: value for name, value in policy.to_dict().items() if name not in left_out}

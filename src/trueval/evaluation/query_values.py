@@ -94,7 +94,7 @@ def _json_texts(texts: Sequence[str]) -> list[str]:
     return json.dumps(list(texts), ensure_ascii=False, separators=("\n", ": "))[1:-1].split("\n")
 
 
-def with_queries(results: Mapping[str, Any], several: Sequence[Scores]) -> dict[str, Any]:
+def with_queries(results: Mapping[str, Any], several: Sequence[Scores]) -> dict[str, object]:
     """Results of runs with per-query values, which are generated when read.
 
     Args:

@@ -43,7 +43,7 @@ def digest_of(*parts: Any) -> str:
     return str(found.hexdigest())
 
 
-def with_digest(about: Mapping[str, object]) -> dict[str, Any]:
+def with_digest(about: Mapping[str, object]) -> dict[str, object]:
     """A JSON value with its own digest added."""
     return {**about, "digest": _of_json(about)}
 

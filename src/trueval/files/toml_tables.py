@@ -68,7 +68,7 @@ def _different(values: list[T]) -> list[T]:
     return values
 
 
-def _as_tuple(value: object) -> tuple[Any, ...]:
+def _as_tuple(value: object) -> tuple[object, ...]:
     return tuple(value) if isinstance(value, list) else (value,)
 
 
@@ -140,7 +140,7 @@ def read_tables(model: type[F], given: Mapping[str, object], place: Where) -> F:
 
 
 @cache
-def json_schema(model: type[Table]) -> dict[str, Any]:
+def json_schema(model: type[Table]) -> dict[str, object]:
     """The JSON Schema of a file: each table where it stands, without what pydantic adds that says nothing.
 
     Args:

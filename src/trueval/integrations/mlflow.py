@@ -53,7 +53,7 @@ def retrieval(trace, expectations):  # type: ignore[no-untyped-def]
 
 def feedback(
     trace: object, expectations: Mapping[str, object], measures: Measures, *, span: str | None = None
-) -> list[Any]:
+) -> list[object]:
     """Score the documents that a trace has retrieved.
 
     Args:

@@ -50,7 +50,7 @@ class TieAware:
 
     def task_specific_scores(
         self: object, scores: object, qrels: object, results: object, hf_split: str, hf_subset: str
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """The scores that the task has for itself, and ours.
 
         Raises:

@@ -63,7 +63,7 @@ def Experiment(
         return pt.Experiment(retr_systems, topics, qrels, metrics, names, **options)
 
 
-def _with_range(metric: Any) -> list[Any]:
+def _with_range(metric: Any) -> list[object]:
     """A measure, or a name of trec_eval, and the tie range of each measure that trueval computes of it."""
     parsed = ir_measures.parse_trec_measure(metric) if isinstance(metric, str) else [metric]
     known = measures()

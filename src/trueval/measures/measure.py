@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,7 @@ class Measure:
         """The value of a parameter: explicit, or its default."""
         return dict(self.chosen).get(name, self.definition.parameters[name].default)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """The form for pickling: the explicit choices, and the definition by name, since formulas are code."""
         if _REGISTRY.get(self.name) is None or _REGISTRY[self.name].definition is not self.definition:
             raise MeasureError(

@@ -75,7 +75,7 @@ def prefix_of(settings: Mapping[str, object], part: str) -> str:
     return f"{name}-{settings['dtype']}-{part}-"
 
 
-def drop_model_path(settings: Mapping[str, object]) -> dict[str, Any]:
+def drop_model_path(settings: Mapping[str, object]) -> dict[str, object]:
     """Settings without the path of a model whose contents are hashed: a copy elsewhere gives the same outputs."""
     return {name: value for name, value in settings.items() if name != "path" or settings.get("weights") is None}
 

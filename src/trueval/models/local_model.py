@@ -154,7 +154,9 @@ def _explain_load_errors(path: str, loader: str) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def pad_sequences(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str) -> dict[str, Any]:
+def pad_sequences(
+    torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str
+) -> dict[str, object]:
     """Return padded token ids with their attention mask.
 
     Args:

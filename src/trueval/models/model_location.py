@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trueval import extras
 from trueval.errors import InputError
@@ -102,7 +102,7 @@ def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: P
     return sys.platform == "darwin" or any((devices / name).exists() for name in _DRIVERS)
 
 
-def hardware(device: str | None) -> dict[str, Any]:
+def hardware(device: str | None) -> dict[str, object]:
     """Hardware properties that affect the last bits of outputs, without importing torch.
 
     Args:

@@ -280,7 +280,7 @@ def raw_logits(model: Any, pairs: Sequence[Any], **options: Any) -> Any:
             hook.remove()
 
 
-def _both_answers(module: Any, inputs: tuple[Any, ...], outputs: dict[str, Any]) -> dict[str, Any]:
+def _both_answers(module: Any, inputs: tuple[Any, ...], outputs: dict[str, Any]) -> dict[str, object]:
     """Keep both logits, (no, yes), instead of their difference."""
     logits = inputs[0][module.module_input_name][:, -1]
     return {**outputs, "scores": logits[:, [module.false_token_id, module.true_token_id]]}

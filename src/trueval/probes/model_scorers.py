@@ -68,7 +68,7 @@ class ModelOutputs:
         part = part_of(self.model, name, items)
         return reuse_part(self.model, part, self.settings, self.folder, self.step).rows
 
-    def _by_role(self, name: str, items: list[Any]) -> list[Any]:
+    def _by_role(self, name: str, items: list[Any]) -> list[object]:
         """Outputs through the role's public methods only, for a model of the user."""
         if name == "pairs":
             return [row for query, document in items for row in self.model.logits(query, [document])]

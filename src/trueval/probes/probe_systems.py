@@ -91,7 +91,7 @@ def check_unique_names(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
     return list(pipelines)
 
 
-def _embedder(text: str) -> dict[str, Any]:
+def _embedder(text: str) -> dict[str, object]:
     """The embedder table; without a dimension where none is named."""
     model, dimension = EmbedderRequest.of(text)
     return {"model": model} if dimension is None else {"model": model, "dimension": dimension}

@@ -59,7 +59,7 @@ def tone(name: str) -> str:
     return f"var(--{name})" if name in LIGHT else LIGHT[name]  # an unknown name raises, instead of drawing black
 
 
-def specification(chart: Chart) -> dict[str, Any]:
+def specification(chart: Chart) -> dict[str, object]:
     """The Vega-Lite specification of a chart, in our theme regardless of the user's.
 
     Args:

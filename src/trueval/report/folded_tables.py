@@ -12,7 +12,7 @@ from trueval.report.page_content import Cell, PageColumn, Table
 FORMS: Final[Mapping[Callable[..., str], str]] = {format_value: "fixed", format_difference: "signed", str: "plain"}
 
 
-def pack_table(table: Table) -> dict[str, Any]:
+def pack_table(table: Table) -> dict[str, object]:
     """The columns and rows of a table.
 
     Args:
@@ -40,7 +40,7 @@ def _width(table: Table) -> int:
     return len(table.columns)
 
 
-def _column(column: PageColumn, strong: bool) -> dict[str, Any]:
+def _column(column: PageColumn, strong: bool) -> dict[str, object]:
     every = {
         "title": column.title,
         "field": column.field,

@@ -42,7 +42,7 @@ class JsonRows(Protocol):
         ...
 
 
-def to_json(result: Mapping[str, Any]) -> str:
+def to_json(result: Mapping[str, object]) -> str:
     """A result as JSON, in full precision.
 
     Args:
@@ -57,7 +57,7 @@ def to_json(result: Mapping[str, Any]) -> str:
     return "".join(json_parts(result))
 
 
-def json_parts(result: Mapping[str, Any]) -> Iterator[str]:
+def json_parts(result: Mapping[str, object]) -> Iterator[str]:
     r"""The text of `to_json` in parts, for more rows than fit in memory.
 
     Args:
@@ -78,7 +78,7 @@ def json_parts(result: Mapping[str, Any]) -> Iterator[str]:
     yield "\n"
 
 
-def _json(value: Any, end: str) -> Iterator[str]:
+def _json(value: object, end: str) -> Iterator[str]:
     """A value as json.dumps with indent=1 writes it, without its slow way: an object of texts and numbers is one part.
 
     Args:
@@ -126,7 +126,7 @@ def _json_list(value: Iterable[Any], end: str) -> Iterator[str]:
     yield f"{end}]" if written else "[]"
 
 
-def _plain_object(value: Mapping[str, Any], end: str) -> str:
+def _plain_object(value: Mapping[str, object], end: str) -> str:
     """An object of texts and numbers, encoded by the C part of json."""
     return f"{{{end} {_encoder(f'{end} ').encode(dict(value))[1:-1]}{end}}}" if value else "{}"
 
@@ -137,7 +137,7 @@ def _encoder(line: str) -> json.JSONEncoder:
     return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(f",{line}", ": "))
 
 
-def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """Rows as comma-separated values in full precision, control characters written out.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets do not show:
@@ -150,7 +150,7 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(csv_parts(columns, rows))
 
 
-def csv_parts(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def csv_parts(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
     """The text of `to_csv` in parts, for more rows than fit in memory."""
     yield _csv_lines([columns])
     for several in _batches(rows):
@@ -163,13 +163,13 @@ def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _batches(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, Any]]]:
     remaining = iter(rows)
     while several := list(islice(remaining, BATCH)):
         yield several
 
 
-def _csv_cell(value: Any) -> Any:
+def _csv_cell(value: object) -> Any:
     """A value as the text of a cell.
 
     >>> [_csv_cell(value) for value in ("=1+2", "-a", "-1.5", "+1e-3", "bm25", -2.0, None)]

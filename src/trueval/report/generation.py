@@ -137,7 +137,7 @@ def stamp_of(data: bytes) -> dict[str, Any] | None:
     return dict(stamp)
 
 
-def ids_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
+def ids_of(results: Iterable[Mapping[str, object]]) -> list[str]:
     """The distinct generation ids of some results; results without a stamp are ignored.
 
     Args:

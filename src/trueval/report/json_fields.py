@@ -33,7 +33,7 @@ PLAIN: Final[Mapping[type, tuple[tuple[type, ...], str]]] = {
 OMITTED: Final[Mapping[str, Any]] = {"omitted": True}
 
 
-def renamed(key: str) -> Mapping[str, Any]:
+def renamed(key: str) -> Mapping[str, object]:
     """Metadata of a field whose JSON key is not a valid Python name, such as "from".
 
     Args:
@@ -47,7 +47,7 @@ def key_of(each: Field[Any]) -> str:
     return str(each.metadata.get("key", each.name))
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> Any:
     """The JSON of a value of a result.
 
     Args:
@@ -82,7 +82,7 @@ def find_pointers(result: object) -> dict[int, str]:
     """
     found: dict[int, str] = {}
 
-    def visit(value: Any, keys: tuple[str | int, ...]) -> None:
+    def visit(value: object, keys: tuple[str | int, ...]) -> None:
         if is_dataclass(value):
             found.setdefault(id(value), pointer(*keys))
             for each in fields(value):
@@ -98,7 +98,7 @@ def find_pointers(result: object) -> dict[int, str]:
     return found
 
 
-def decode(wanted: type[T], data: Mapping[str, Any], kind: str, source: str = "") -> T:
+def decode(wanted: type[T], data: Mapping[str, object], kind: str, source: str = "") -> T:
     """Read a dataclass from JSON; unknown keys are ignored.
 
     Args:
@@ -166,7 +166,7 @@ class _Reader:
         of_type = isinstance(value, accepted) and (wanted is bool or not isinstance(value, bool))
         return self._check(of_type, value, words, keys)
 
-    def _fields(self, wanted: Any, value: Mapping[str, Any], keys: tuple[str | int, ...]) -> dict[str, Any]:
+    def _fields(self, wanted: object, value: Mapping[str, object], keys: tuple[str | int, ...]) -> dict[str, Any]:
         found = {}
         for each, of_type in _typed_fields(wanted):
             key = key_of(each)
@@ -179,7 +179,7 @@ class _Reader:
                 self._check(False, None, "there", (*keys, key))
         return found
 
-    def _one_of(self, types: Sequence[Any], value: Any, keys: tuple[str | int, ...]) -> Any:
+    def _one_of(self, types: Sequence[object], value: object, keys: tuple[str | int, ...]) -> Any:
         if value is None and NoneType in types:
             return None
         wanted = [each for each in types if each is not NoneType]
@@ -190,7 +190,7 @@ class _Reader:
                 continue
         return self.read(wanted[-1], value, keys)
 
-    def _check(self, accepted: bool, value: Any, words: str, keys: tuple[str | int, ...]) -> Any:
+    def _check(self, accepted: bool, value: object, words: str, keys: tuple[str | int, ...]) -> Any:
         if accepted:
             return value
         shown = repr(value)

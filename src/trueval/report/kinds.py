@@ -75,7 +75,7 @@ class Kind(NamedTuple):
     notebook: Callable[[Mapping[str, Any]], str] | None = None
     legend: bool = False
 
-    def write(self, result: Mapping[str, Any], form: str, **told: Any) -> Any:
+    def write(self, result: Mapping[str, object], form: str, **told: Any) -> Any:
         """Render a result in a format, with control characters in its texts escaped, except in JSON.
 
         Args:
@@ -86,7 +86,7 @@ class Kind(NamedTuple):
         shown = result if form in RAW else printable_all(result)
         return self.text[form](shown, **(told if form in ROUNDED else {}))
 
-    def in_console(self, result: Mapping[str, Any]) -> str:
+    def in_console(self, result: Mapping[str, object]) -> str:
         """The text that Python prints for a result.
 
         Args:
@@ -98,7 +98,7 @@ class Kind(NamedTuple):
 
         return render_text(self.write(result, "table"))
 
-    def write_parts(self, result: Mapping[str, Any], form: str, **told: Any) -> Iterator[str]:
+    def write_parts(self, result: Mapping[str, object], form: str, **told: Any) -> Iterator[str]:
         """The text of `write`, in parts if the kind supports it.
 
         Args:
@@ -156,14 +156,14 @@ def kind_of_view(
         paper = read(file.data, str(directory.path / file.name))[1].paper
         return tuple(path for each in paper for path in write_figure(each.draw(), folder / each.stem))
 
-    def console(data: Mapping[str, Any]) -> str:
+    def console(data: Mapping[str, object]) -> str:
         from trueval.report.terminal import render_text
         from trueval.report.view_texts import in_terminal
 
         shown = read(printable_all(data))[1]
         return "\n".join([render_text(in_terminal(shown)), *(f"note: {note}" for note in shown.notes)])
 
-    def notebook(data: Mapping[str, Any]) -> str:
+    def notebook(data: Mapping[str, object]) -> str:
         return str(write("as_html", printable_all(data)))
 
     return Kind(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from trueval.extras import need
 from trueval.printable import printable
@@ -177,7 +177,7 @@ def draw_svg(figure: Figure) -> list[tuple[str, str]]:
     return [(name, inline(figure.draw(width))) for name, width in WIDTHS.items()]
 
 
-def _live(figure: Figure) -> dict[str, Any]:
+def _live(figure: Figure) -> dict[str, object]:
     return specification(figure.draw(WIDE))
 
 

@@ -66,7 +66,7 @@ class PageColumn(NamedTuple):
     strong: Callable[[Any], bool] = lambda _: False
     turned: str = ""
 
-    def cell(self, entry: Mapping[str, Any], *, turned: bool = False) -> Cell:
+    def cell(self, entry: Mapping[str, object], *, turned: bool = False) -> Cell:
         """The cell of a source row: of the value that the field points to, so that the two cannot disagree.
 
         Args:
@@ -136,7 +136,7 @@ class Row(NamedTuple):
 
 
 def row_of(
-    source: str, columns: Iterable[PageColumn], entry: Mapping[str, Any], *told: str, turned: bool = False
+    source: str, columns: Iterable[PageColumn], entry: Mapping[str, object], *told: str, turned: bool = False
 ) -> Row:
     """A row whose columns with a field show what the entry holds there.
 

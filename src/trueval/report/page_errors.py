@@ -78,7 +78,7 @@ def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, 
     )
 
 
-def _track_reads(value: Any, keys: tuple[str | int, ...], name: str, last: list[tuple[str, str]]) -> Any:
+def _track_reads(value: object, keys: tuple[str | int, ...], name: str, last: list[tuple[str, str]]) -> Any:
     """A copy of JSON data that records where it was read last."""
     if isinstance(value, Mapping):
         return _NotedDict(
@@ -92,7 +92,7 @@ def _track_reads(value: Any, keys: tuple[str | int, ...], name: str, last: list[
 
 
 class _NotedDict(dict[str, Any]):
-    def __init__(self, held: dict[str, Any], keys: tuple[str | int, ...], name: str, last: list[Any]) -> None:
+    def __init__(self, held: Mapping[str, object], keys: tuple[str | int, ...], name: str, last: list[Any]) -> None:
         super().__init__(held)
         self._note: Callable[..., None] = lambda *key: last.__setitem__(0, (name, pointer(*keys, *key)))
 
@@ -100,7 +100,7 @@ class _NotedDict(dict[str, Any]):
         self._note(key)
         return super().__getitem__(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         self._note(key)
         return super().get(key, default)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from trueval.policy.policy import OPTIONS
 from trueval.report.number_texts import NOT_AVAILABLE
@@ -54,7 +53,7 @@ def choice_block(file: ResultFile, name: str) -> Block:
     return Block(f"{name}-conventions", f"Conventions of the {name}", tables=(table,))
 
 
-def format_choice(value: Any) -> str:
+def format_choice(value: object) -> str:
     """A choice as text; clusters are a count and a file.
 
     >>> format_choice({"count": 12, "source": "topics.tsv"})
@@ -89,7 +88,7 @@ def provenance_block(file: ResultFile) -> Block:
     return Block("provenance", "Provenance", tables=(table,), facts=facts)
 
 
-def describe_choice(name: str, value: Any) -> tuple[str, str, str]:
+def describe_choice(name: str, value: object) -> tuple[str, str, str]:
     """A choice of the policy in words: its name, its value and what it means.
 
     Args:

@@ -23,7 +23,7 @@ LIBRARIES = ("numpy", "polars")
 
 def provenance(
     files: Sequence[tuple[str, str]], seen: FileFingerprints | None = None, now: datetime | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The information needed to repeat an evaluation and to verify that it is the same.
 
     Args:
@@ -109,6 +109,6 @@ def versions() -> dict[str, str]:
     return {"trueval": __version__, "python": platform.python_version(), **libraries}
 
 
-def _fingerprint(path: str, seen: FileFingerprints | None) -> Mapping[str, Any]:
+def _fingerprint(path: str, seen: FileFingerprints | None) -> Mapping[str, object]:
     found = None if seen is None else seen.get(path)
     return {"bytes": None, "sha256": None} if found is None else found._asdict()

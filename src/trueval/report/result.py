@@ -22,7 +22,7 @@ class ReprByKind:
         """The JSON of the result, with its "kind"."""
         raise NotImplementedError
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """The JSON that the kind shows."""
         return self.to_dict()
 
@@ -58,7 +58,7 @@ class Result(ReprByKind):
         return {"kind": self.KIND, "format": self.FORMAT, "trueval": __version__, **encode(self)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Self:
+    def from_dict(cls, data: Mapping[str, object], source: str = "") -> Self:
         """Read a result from its JSON; keys that it does not know are passed over.
 
         Args:
@@ -71,7 +71,7 @@ class Result(ReprByKind):
         return decode(cls, data, cls.KIND, source)
 
 
-def _kind(result: dict[str, Any]) -> Kind | None:
+def _kind(result: Mapping[str, object]) -> Kind | None:
     from trueval.report.kinds import find  # late: most results are never shown
 
     return find(str(result["kind"]))

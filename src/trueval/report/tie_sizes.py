@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def tie_histogram(sizes: NDArray[np.int64]) -> list[dict[str, Any]]:
+def tie_histogram(sizes: NDArray[np.int64]) -> list[dict[str, object]]:
     """Counts tie groups by size, in bins that double: 1, 2, 3-4, 5-8, ...
 
     Args:
@@ -46,7 +46,7 @@ def tie_histogram(sizes: NDArray[np.int64]) -> list[dict[str, Any]]:
     ]
 
 
-def size_name(row: Mapping[str, Any]) -> str:
+def size_name(row: Mapping[str, object]) -> str:
     """The sizes of a bin.
 
     >>> size_name({"from": 3, "to": 4}), size_name({"from": 2, "to": 2})
@@ -55,7 +55,7 @@ def size_name(row: Mapping[str, Any]) -> str:
     return str(row["to"]) if row["from"] == row["to"] else f"{row['from']}–{row['to']}"
 
 
-def tie_figure(name: str, description: str, histograms: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure | None:
+def tie_figure(name: str, description: str, histograms: Mapping[str, Sequence[Mapping[str, object]]]) -> Figure | None:
     """The share of documents in tie groups of each size; the bin of documents without a tie is left out.
 
     Args:
@@ -71,7 +71,7 @@ def tie_figure(name: str, description: str, histograms: Mapping[str, Sequence[Ma
     return Figure(name, "Sizes of tie groups", description, tie_plot(histograms, width=2 * NARROW), wide=True)
 
 
-def tie_plot(histograms: Mapping[str, Sequence[Mapping[str, Any]]], *, width: int, title: str = "") -> Chart:
+def tie_plot(histograms: Mapping[str, Sequence[Mapping[str, object]]], *, width: int, title: str = "") -> Chart:
     """A circle for each ranking and size of group; its area is the share of documents in such groups.
 
     Args:

@@ -278,7 +278,7 @@ class _Block(ABC):
         """Columns that a tile has at least, where there are as many."""
         return self.source.width or self.on.width
 
-    def _tiles(self, numbers: Iterable[int]) -> Iterator[Any]:
+    def _tiles(self, numbers: Iterable[int]) -> Iterator[object]:
         """Some of the tiles of all documents."""
         scratch = self.on.scratch(len(self.matrix), self.columns)  # new memory costs time when it is touched first
         for number in numbers:

@@ -184,5 +184,5 @@ def names(
     show(NAMES, result, form, percent=percent)
 
 
-def _drop_unset(options: dict[str, Any]) -> dict[str, Any]:
+def _drop_unset(options: dict[str, Any]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}

@@ -29,7 +29,7 @@ GROWTH: Final = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0)
 
 def with_corrections(
     results: Mapping[str, Any], found: CorrectedResults, joined: LabelSource, folder: str, labels: str = JUDGE
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The JSON of an evaluation or a comparison with corrected values alongside its own, and a summary of the audit.
 
     Args:

@@ -48,7 +48,7 @@ class RepeatedKeyError(Exception):
     """A key is twice in one JSON object: one of its values would be lost."""
 
 
-def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """Build a JSON object.
 
     >>> object_of_pairs([("a", 1)])
@@ -180,7 +180,7 @@ def _as_text(value: object, column: str, is_id: bool, place: Place) -> str | Non
     return str(value)
 
 
-def decode_object(line: str, place: Place) -> dict[str, Any]:
+def decode_object(line: str, place: Place) -> dict[str, object]:
     """Decode one JSON object; numbers stay as written.
 
     Raises:

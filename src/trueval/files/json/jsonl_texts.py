@@ -102,7 +102,7 @@ def _without_id(values: Mapping[str, object], place: Place) -> InputError:
     return place.error(f"not a text with an id: ids are strings or integers. Got {got}. {MUST}")
 
 
-def _careful(line: bytes, place: Place) -> dict[str, Any]:
+def _careful(line: bytes, place: Place) -> dict[str, object]:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:

@@ -58,7 +58,7 @@ def read_arrays(
     return RowTable(frame, "arrays", notes=empty_note("arrays", bare), empty=bare)
 
 
-def _lists(values: object, name: str) -> list[Any]:
+def _lists(values: object, name: str) -> list[object]:
     """One list per query; a matrix gives its rows."""
     if hasattr(values, "ndim"):
         matrix = values if isinstance(values, np.ma.MaskedArray) else plain_array(values, name)

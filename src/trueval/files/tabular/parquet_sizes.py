@@ -91,7 +91,7 @@ class _Reader:
             return self.struct(depth)
         raise ParquetDamageError("an unknown type")  # no structure read here contains maps
 
-    def list_of(self, depth: int) -> list[Any]:
+    def list_of(self, depth: int) -> list[object]:
         if depth > DEEPEST:
             raise ParquetDamageError("nested too deep")
         head = self.take(1)[0]

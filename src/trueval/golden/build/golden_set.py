@@ -173,7 +173,7 @@ def _label_rows(
     judge: str,
     collection: Collection,
     ledger: Ledger,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     times = ledger.times()
     given: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in labels.to_dicts():
@@ -199,7 +199,7 @@ def _label_rows(
         }
 
 
-def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: Sequence[Mapping[str, object]]) -> dict[str, Any]:
+def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """The entry of grades and labels in golden.json."""
     speaking = [{"query": row["query"], "document": row["document"]} for row in rows if row["speaks_to_judge"]]
     return {
@@ -215,7 +215,7 @@ def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: Sequence[Mapping[
     }
 
 
-def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, Any]:
+def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, object]:
     """The entry of the refinement in golden.json: its limits, and calls, claim and contradictions per query."""
     return {
         "cannot_know": list(_cannot_know(rows, judged)),
@@ -267,7 +267,7 @@ def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str
         )
 
 
-def _cost(stages: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _cost(stages: list[Mapping[str, Any]]) -> dict[str, object]:
     """Totals over stages; null where unknown."""
 
     def total(name: str) -> Any:

@@ -17,7 +17,7 @@ K: Final = 10
 MEASURE: Final = "RA-nWG"
 
 
-def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, Any]]:
+def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, object]]:
     """The contribution of each search to the pools.
 
     The ceiling is PROC(RA-nWG)@10: the best ten documents of a search, over the best ten of all judged. Documents that

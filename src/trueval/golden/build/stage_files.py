@@ -48,7 +48,7 @@ class Stages:
             return None
         return found if isinstance(found, dict) and found.get("format") == FORMAT_VERSION else None
 
-    def find_complete(self, name: str, key: str) -> dict[str, Any] | None:
+    def find_complete(self, name: str, key: str) -> dict[str, object] | None:
         """The manifest of a complete, current stage; None where it must be computed.
 
         Args:

@@ -23,7 +23,7 @@ from trueval.golden.refine.aggregate import GRADES
 AGAIN: Final = 1_000
 
 
-def between_rounds(labels: pl.DataFrame) -> list[dict[str, Any]]:
+def between_rounds(labels: pl.DataFrame) -> list[dict[str, object]]:
     """Label differences between two rounds, on the passages labelled in both.
 
     Returns:
@@ -62,7 +62,7 @@ def _kappa(one: Any, other: Any) -> float | None:
     return None if expected == 0 else 1.0 - float(((one - other) ** 2).mean()) / expected
 
 
-def by_slot(labels: pl.DataFrame) -> list[dict[str, Any]]:
+def by_slot(labels: pl.DataFrame) -> list[dict[str, object]]:
     """Mean label by slot: as passages are shuffled, the means should be equal."""
     valid = labels.filter(pl.col("grade").is_not_null() & (pl.col("slots") > 1))
     grouped = valid.group_by("slot").agg(passages=pl.len(), mean=pl.col("grade").mean(), sd=pl.col("grade").std(ddof=1))

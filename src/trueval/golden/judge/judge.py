@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from trueval.collection import text_hash
 
@@ -93,7 +93,7 @@ class Judge(Protocol):
 
     name: str
 
-    def identity(self, task: Task) -> Mapping[str, Any]:
+    def identity(self, task: Task) -> Mapping[str, object]:
         """Everything that determines its answers to a task: model, parameters, prompt hash; JSON values."""
         ...
 

@@ -90,7 +90,7 @@ class LabelJudge:
             by_query[query] += copies[text]
         return {query: by_query[text] for query, text in queries.items()}
 
-    def identity(self, task: Task) -> Mapping[str, Any]:
+    def identity(self, task: Task) -> Mapping[str, object]:
         """The labels and the error model."""
         return {"model": self.name, "labels": self._content, "errors": asdict(self.errors), "unknown": self.unknown}
 
@@ -163,7 +163,7 @@ class ReplayJudge:
         if not self._identities:
             raise InputError(f"{ledger.path}: no call of a judge {name!r}. Name one of the ledger's.")
 
-    def identity(self, task: Task) -> Mapping[str, Any]:
+    def identity(self, task: Task) -> Mapping[str, object]:
         """The identity of the recorded judge."""
         return self._identities.get(task, {"model": self.name, "task": task})
 

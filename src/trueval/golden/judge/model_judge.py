@@ -153,7 +153,7 @@ class ModelJudge:
         """The host that receives the texts."""
         return urlsplit(self.url).netloc
 
-    def identity(self, task: Task) -> Mapping[str, Any]:
+    def identity(self, task: Task) -> Mapping[str, object]:
         """Everything that determines its answers; excludes prices, keys and concurrency."""
         prompts = {"prompt": self.prompts[task].name, "sha256": [self.prompts[task].sha256, self.repair.sha256]}
         return {"model": self.use.model, "base_url": self.url, "parameters": dict(self.use.parameters), **prompts}
@@ -218,7 +218,7 @@ class ModelJudge:
             return False
         return failure.kind is FailureKind.TOO_LARGE or (failure.status == 400 and _CONTENT.search(said) is not None)
 
-    def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, Any]:
+    def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, object]:
         body: dict[str, Any] = {"model": self.use.model, "messages": list(said), **self.use.parameters}
         shape = schema(question, self.prompts[question.task])
         if form == "json_schema":

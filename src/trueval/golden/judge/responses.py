@@ -16,7 +16,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.golden.judge.judge import JudgeLabel, Question
 from trueval.golden.judge.prompt import Prompt, sendable
@@ -41,7 +41,7 @@ class ParsedResponse(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
+def schema(question: Question, prompt: Prompt) -> dict[str, object]:
     """The JSON schema of a response; all keys required, no others allowed.
 
     Args:
@@ -58,7 +58,7 @@ def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
     return _object({"passages": {"type": "array", "items": entry}})
 
 
-def _object(properties: Mapping[str, object]) -> dict[str, Any]:
+def _object(properties: Mapping[str, object]) -> dict[str, object]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 

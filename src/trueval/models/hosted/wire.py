@@ -306,7 +306,7 @@ def count_of(found: Any, least: float = 0.0) -> Any:
     return found if number and least < found < MOST_BILLED else None
 
 
-def _list(found: object, name: str) -> list[Any]:
+def _list(found: object, name: str) -> list[object]:
     rows = found.get(name) if name and isinstance(found, Mapping) else found
     if not isinstance(rows, list):
         where = f"list {name!r}" if name else "list"

@@ -233,7 +233,7 @@ class Elastic(Engine):
             settings["similarity"] = {MARK: {"type": "BM25", "k1": self.values["k1"], "b": self.values["b"]}}
         return settings
 
-    def _mappings(self) -> dict[str, Any]:
+    def _mappings(self) -> dict[str, object]:
         field: dict[str, Any]
         if self.takes == "texts":
             field = {TEXT: {"type": "text", "analyzer": self.values["analyzer"], "similarity": MARK}}
@@ -254,7 +254,7 @@ class Elastic(Engine):
             "properties": {PLACE: {"type": "integer"}, **field},
         }
 
-    def _index_options(self) -> dict[str, Any]:
+    def _index_options(self) -> dict[str, object]:
         prefix = "int8_" if self.values["storage"] == "int8" else ""
         if self.values["index"] == "flat":
             return {"type": f"{prefix}flat"}
@@ -295,7 +295,7 @@ class Elastic(Engine):
             return {TEXT: given.text(place)}
         return {VECTOR: np.asarray(given.vectors)[place].tolist()}
 
-    def _query(self, given: EngineInput, place: int, depth: int) -> dict[str, Any]:
+    def _query(self, given: EngineInput, place: int, depth: int) -> dict[str, object]:
         body: dict[str, Any] = {"size": depth, "_source": False, "track_total_hits": False}
         if given.texts is not None:
             query = {"query": {"match": {TEXT: {"query": given.text(place)}}}}
@@ -306,7 +306,7 @@ class Elastic(Engine):
         candidates = min(max(kept, depth), self.deepest)
         return body | {"knn": {"field": VECTOR, "query_vector": vector, "k": depth, "num_candidates": candidates}}
 
-    def _answers(self, searches: Sequence[Mapping[str, object]]) -> list[Any]:
+    def _answers(self, searches: Sequence[Mapping[str, object]]) -> list[object]:
         """The responses to some searches; each may be an error.
 
         Raises:

@@ -425,7 +425,7 @@ def is_server(uri: str) -> bool:
     return uri.startswith(("http://", "https://", "tcp://", "unix:"))
 
 
-def _row(given: EngineInput, place: int) -> dict[str, Any]:
+def _row(given: EngineInput, place: int) -> dict[str, object]:
     row: dict[str, Any] = {PLACE: place}
     if given.vectors is not None:
         row[VECTOR] = given.vectors[place]

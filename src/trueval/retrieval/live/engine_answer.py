@@ -61,7 +61,7 @@ KEPT: Final = frozenset((*PARTS, "kwargs", "lc"))
 WRAPPERS: Final = frozenset(("node", "document", "kwargs"))
 
 
-def documents_of(answer: object, fields: Fields = Fields()) -> list[Any]:  # noqa: B008 - immutable
+def documents_of(answer: object, fields: Fields = Fields()) -> list[object]:  # noqa: B008 - immutable
     """The documents of an answer, best first, as a row of a log has them: of JSON types, without their texts.
 
     Args:

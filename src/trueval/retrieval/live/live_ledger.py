@@ -144,7 +144,7 @@ class LiveLedger:
                 self.answers[name] = Answer(float(seconds), documents)  # type: ignore[index]  # others never match
 
 
-def _decode_line(line: bytes) -> dict[str, Any] | None:
+def _decode_line(line: bytes) -> dict[str, object] | None:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

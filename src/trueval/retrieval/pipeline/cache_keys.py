@@ -30,7 +30,7 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps([__version__, *parts], sort_keys=True).encode()).hexdigest()
 
 
-def build_key_settings(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def build_key_settings(table: str, settings: Mapping[str, Any]) -> dict[str, object]:
     """The settings of a table that affect candidates, with hashes of models and files, and library versions."""
     about = dict(settings)
     if is_hosted(settings.get("model")):

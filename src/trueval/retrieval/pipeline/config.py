@@ -37,7 +37,7 @@ SPECS: Final = {
 }
 
 
-def read_settings(path: Path) -> dict[str, dict[str, Any]]:
+def read_settings(path: Path) -> dict[str, dict[str, object]]:
     """Read a pipeline file.
 
     Args:
@@ -53,7 +53,7 @@ def read_settings(path: Path) -> dict[str, dict[str, Any]]:
     return beside_file(settings_of_tables(given.tables, given.source, given.place), path)
 
 
-def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, dict[str, Any]]:
+def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, dict[str, object]]:
     """Settings whose files are found from the folder of the file that names them; an absolute path stays as it is."""
     sources = settings.get("deduplicate", {}).get("sources")
     if sources is None:
@@ -61,7 +61,9 @@ def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, di
     return {**settings, "deduplicate": {**settings["deduplicate"], "sources": str(path.parent / sources)}}
 
 
-def settings_of_tables(given: Mapping[str, Any], source: str, place: Where | None = None) -> dict[str, dict[str, Any]]:
+def settings_of_tables(
+    given: Mapping[str, Any], source: str, place: Where | None = None
+) -> dict[str, dict[str, object]]:
     """Check the tables of a pipeline, and add the defaults.
 
     Args:
@@ -117,7 +119,7 @@ def _check_spec(name: str, found: Settings, at: Where) -> None:
         )
 
 
-def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], at: Where) -> dict[str, Any]:
+def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], at: Where) -> dict[str, object]:
     """The keys that go with the model of a table: one that runs here, or one that a service runs."""
     from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOCAL_KEYS
 

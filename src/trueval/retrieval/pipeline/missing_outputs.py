@@ -130,7 +130,7 @@ class MissingOutputs:
         """The work for models."""
         return sum_work(each.work() for each in self.take())
 
-    def _settings_of(self, model: object) -> dict[str, Any]:
+    def _settings_of(self, model: object) -> dict[str, object]:
         if id(model) not in self._settings:
             self._settings[id(model)] = model, settings_of(model)
         return self._settings[id(model)][1]

@@ -166,7 +166,7 @@ class StageKeys:
         about = {table: self.candidate_settings(table) for table in tables}
         return key_of("stage", name, about, self.texts, before)
 
-    def candidate_settings(self, table: str) -> dict[str, Any]:
+    def candidate_settings(self, table: str) -> dict[str, object]:
         """The settings of a table that affect candidates, with models and files replaced by content hashes.
 
         Args:

@@ -164,13 +164,13 @@ def axes_of(systems: Sequence[System]) -> tuple[GridAxis, ...]:
     return tuple(GridAxis(key, tuple(values.values())) for key, values in different.items() if len(values) > 1)
 
 
-def _values(system: System) -> dict[str, Any]:
+def _values(system: System) -> dict[str, object]:
     """The value of a system on each axis."""
     settings = {f"{table}.{key}": value for table, values in system.settings.items() for key, value in values.items()}
     return {METHOD: system.method, **settings, REWRITE: system.rewrite}
 
 
-def _decides(system: System) -> tuple[Any, ...]:
+def _decides(system: System) -> tuple[object, ...]:
     return system.method, system.rewrite, system.settings, system.contexts
 
 

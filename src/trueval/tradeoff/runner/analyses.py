@@ -120,17 +120,17 @@ class Analyses:
             route = self._cached_analysis("route", FinishedSystem(routed, first.key), self._route)
         return AnalysisResults(_drop_missing(ladder), _drop_missing(tuned), route, tuple(self.notes))
 
-    def _decompose_loss(self, system: System) -> dict[str, Any]:
+    def _decompose_loss(self, system: System) -> dict[str, object]:
         return decompose_loss(
             **self._common(system), measures=self.measures, bootstrap=self.bootstrap, name=system.name
         ).to_dict()
 
-    def _tune(self, system: System) -> dict[str, Any]:
+    def _tune(self, system: System) -> dict[str, object]:
         within = self.plan.tables["tune"]["within"]
         found = tune(**self._common(system), measures=self.measures, bootstrap=self.bootstrap, within=within)
         return {"name": system.name, **found.to_dict()}
 
-    def _route(self, system: System) -> dict[str, Any]:
+    def _route(self, system: System) -> dict[str, object]:
         table, seed = self.plan.tables["route"], self.plan.measuring.seed
         depths = sorted(table["depths"])
         rng = np.random.default_rng(seed)
@@ -159,7 +159,7 @@ class Analyses:
 
     def _cached_analysis(
         self, what: str, known: FinishedSystem, make: Callable[[System], dict[str, Any]]
-    ) -> dict[str, Any] | None:
+    ) -> dict[str, object] | None:
         """The stored result of the same analysis, or a new one; None where it fails."""
         file = self._file(what, known)
         try:
@@ -212,5 +212,5 @@ def _by_search(systems: Sequence[FinishedSystem]) -> list[FinishedSystem]:
     return list(found.values())
 
 
-def _drop_missing(entries: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
+def _drop_missing(entries: Sequence[dict[str, Any] | None]) -> list[dict[str, object]]:
     return [each for each in entries if each is not None]

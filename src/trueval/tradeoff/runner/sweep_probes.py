@@ -95,7 +95,7 @@ class SweepProbes:
     def _names(self, system: System) -> Probed | None:
         return self._cached_probe(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
 
-    def _names_decides(self, system: System) -> list[Any]:
+    def _names_decides(self, system: System) -> list[object]:
         """Everything that determines a system's names probe, its kind first."""
         embed = system.settings.get("embed")
         chosen = [self.table[name] for name in ("language", "queries", "runs", "ablations")]
@@ -145,7 +145,7 @@ class SweepProbes:
             f"noise of {system.name}", self._noise_decides(system), lambda: self._noise_effect(system)
         )
 
-    def _noise_decides(self, system: System) -> list[Any]:
+    def _noise_decides(self, system: System) -> list[object]:
         """Everything that determines a system's noise probe, its kind first."""
         asked = [self.table[name] for name in ("language", "queries", "level")]
         # The key of the results without a reranker: the models, the indexes and all texts.

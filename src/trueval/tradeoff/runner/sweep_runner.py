@@ -226,7 +226,7 @@ def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, object]:
     """The machine of the sweep: processor count, model and load."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {"processors": os.cpu_count(), "load": load, "model": _processor()}

@@ -300,7 +300,7 @@ class SystemBuilder:
         spent = self.spending.of(work.settings, work.collection.queries, run, [1], **models)
         return {name: spent.tokens[name] for name in ("query", "candidate")}
 
-    def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, Any] | None:
+    def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, object] | None:
         """Recall of the dense stage against exact float32 search over the same embeddings; None without one."""
         settings = waiting.work.settings
         if dense.name != "dense":
@@ -353,7 +353,7 @@ def _refuse_removed_candidates(step: Step) -> NoReturn:
     raise InputError("The candidates were removed from the cache meanwhile. Run the same command again.")
 
 
-def _strip_setting_folders(values: Mapping[str, object]) -> dict[str, Any]:
+def _strip_setting_folders(values: Mapping[str, object]) -> dict[str, object]:
     return {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}
 
 

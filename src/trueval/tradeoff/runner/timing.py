@@ -188,7 +188,7 @@ class Timer:
         return (about, samples) if same else None
 
     @property
-    def _protocol(self) -> dict[str, Any]:
+    def _protocol(self) -> dict[str, object]:
         """The part of the protocol that affects measurements, as JSON; the band affects only the report."""
         table = {name: value for name, value in vars(self.protocol).items() if name != "band"}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
@@ -201,7 +201,7 @@ class Timer:
         said = {**self._percentiles(total), "jitter": apart}
         return SystemTimes(stages, said, list(about["loads"]), tuple(_sessions(total, apart)))
 
-    def _percentiles(self, times: Times) -> dict[str, Any]:
+    def _percentiles(self, times: Times) -> dict[str, object]:
         rng = np.random.default_rng(self.measuring.seed)
         return latency(times, rng=rng, level=self.measuring.level, resamples=self.measuring.resamples).to_dict()
 

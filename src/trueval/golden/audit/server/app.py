@@ -106,7 +106,7 @@ class App:
             log.exception("A request of the audit's page failed.")
             return _refusal_response(Refusal(503, "The server could not write this down. Its terminal says why."), head)
 
-    def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _start(self, asked: dict[str, Any]) -> dict[str, object]:
         scales = self.store.sample.scales
         return {
             "audit": self.audit,
@@ -115,11 +115,11 @@ class App:
             "progress": self._progress(asked["rater"]),
         }
 
-    def _items(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _items(self, asked: dict[str, Any]) -> dict[str, object]:
         shown = self.store.next_items(asked["rater"], asked["want"])
         return {"items": [_item_to_dict(each) for each in shown], "progress": self._progress(asked["rater"])}
 
-    def _event(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _event(self, asked: dict[str, Any]) -> dict[str, object]:
         rater, event = asked["rater"], asked["id"]
         if asked["kind"] == "undo":
             self.store.undo(rater, event, asked["of"])
@@ -138,7 +138,7 @@ class App:
         }
 
 
-def _item_to_dict(shown: AuditItem) -> dict[str, Any]:
+def _item_to_dict(shown: AuditItem) -> dict[str, object]:
     """The fields of an item that a rater may see, listed explicitly so that new fields stay hidden by default."""
     return {
         "id": shown.item,

@@ -86,7 +86,7 @@ CALLS: Final[Mapping[str, Mapping[str, Field]]] = {
 }
 
 
-def request_of(call: str, body: bytes) -> dict[str, Any]:
+def request_of(call: str, body: bytes) -> dict[str, object]:
     """Parse the body of a request.
 
     Args:
@@ -124,7 +124,7 @@ def _kind(value: Mapping[str, object]) -> str:
     return kind
 
 
-def _check_fields(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
+def _check_fields(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, object]:
     for name, field in fields.items():
         fits = field.accepts(value[name]) if name in value else not field.needed
         if not fits:

@@ -68,7 +68,7 @@ class Item:
         return text_hash((self.task, f"{self.low} to {self.high}", *self.texts)).upper()
 
     @property
-    def subject(self) -> dict[str, Any]:
+    def subject(self) -> dict[str, object]:
         """The subject of the item as people.jsonl stores it: of two neighbors, the upper one first."""
         if self.task == "order":
             return {"documents": list(self.documents[:: self.sign])}

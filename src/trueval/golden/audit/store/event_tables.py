@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from trueval.errors import InputError
 from trueval.golden.audit.store.audit_manifest import Item
@@ -53,7 +53,7 @@ def make_tables(base: sqlite3.Connection) -> None:
 
 def insert(
     base: sqlite3.Connection, event: Event, item: Item, written: str, undone: int | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Append one event.
 
     Args:

@@ -39,7 +39,7 @@ _ORDERS: Final = {1: "the first is better", 0: "they are equal", -1: "the second
 _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 
-def people_rows(store: AuditStore) -> list[dict[str, Any]]:
+def people_rows(store: AuditStore) -> list[dict[str, object]]:
     """The rows of people.jsonl: one per item that somebody graded or skipped.
 
     The grade is the median of the raters, the lower of two middle ones; null where all of them skipped the item. For
@@ -49,7 +49,7 @@ def people_rows(store: AuditStore) -> list[dict[str, Any]]:
     return [_row(store.items[item], given) for item, given in store.labels().items()]
 
 
-def _row(item: Item, given: tuple[AuditLabel, ...]) -> dict[str, Any]:
+def _row(item: Item, given: tuple[AuditLabel, ...]) -> dict[str, object]:
     graded = [(each, each.grade * item.sign) for each in given if each.grade is not None]
     skipped = [each for each in given if each.grade is None]
     labels = [
@@ -139,7 +139,7 @@ def export_items(store: AuditStore, path: Path) -> int:
     return len(rows)
 
 
-def _blind(store: AuditStore, item: str) -> dict[str, Any]:
+def _blind(store: AuditStore, item: str) -> dict[str, object]:
     """An item without the fields that its rater must not see."""
     shown = store.read_item(item)
     return {
