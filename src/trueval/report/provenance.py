@@ -23,7 +23,7 @@ LIBRARIES = ("numpy", "polars")
 
 def provenance(
     files: Sequence[tuple[str, str]], seen: FileFingerprints | None = None, now: datetime | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The information needed to repeat an evaluation and to verify that it is the same.
 
     Args:
