@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def tie_histogram(sizes: NDArray[np.int64]) -> list[dict[str, object]]:
+def tie_histogram(sizes: NDArray[np.int64]) -> list[dict[str, Any]]:
     """Counts tie groups by size, in bins that double: 1, 2, 3-4, 5-8, ...
 
     Args:
