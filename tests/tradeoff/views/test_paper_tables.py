@@ -15,17 +15,27 @@ from tests.tradeoff.sweeps import large_sweep, made_sweep
 
 from trueval.report.number_texts import FRACTIONS, POINTS
 from trueval.report.terminal import render_text
+from trueval.tradeoff.runner.sweep_result import SweepResult
+from trueval.tradeoff.views import paper_tables as made
 from trueval.tradeoff.views.cost_tables import scenarios
 from trueval.tradeoff.views.kind import SWEEP
 from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, format_cell
-from trueval.tradeoff.views.paper_tables import paper_tables
-from trueval.tradeoff.views.pipelines import pipelines_of
+from trueval.tradeoff.views.pipelines import PipelineTexts
+from trueval.tradeoff.views.pipelines import pipelines_of as pipelines_of_result
 
 PAPER = paper_sweep()
 EVERY = [
     *("Prices of reranking", "Prices of generation", "Table 1", "Table 2", "Table 3", "Table 4", "Table 5", "Table 6"),
     *("Table 7", "Table 8", "Table 9", "Table 14", "Table 15", "Table 16", "Tables 17-20", "Tables 21-24"),
 ]
+
+
+def paper_tables(sweep) -> list[PaperTable | MissingTable]:
+    return made.paper_tables(SweepResult.from_dict(sweep))
+
+
+def pipelines_of(sweep) -> list[PipelineTexts]:
+    return pipelines_of_result(SweepResult.from_dict(sweep))
 
 
 def to_markdown(sweep) -> str:
@@ -95,7 +105,7 @@ def test_table_7_has_the_changes_of_its_values_and_not_the_misprints() -> None:
 def test_the_rules_of_scenarios_choose_what_the_paper_chose_but_for_the_cost_saver() -> None:
     """Rerank-2.5-lite at 50 costs the same with every embedder, and the paper takes the worst of the five."""
     first = next(
-        each.system["name"]
+        each.system.name
         for each in pipelines_of(PAPER)
         if each.full_name == "voyage-3.5 (1024d) + rerank-2.5 (depth 50)"
     )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from trueval.tradeoff.quality.efficiency import efficiency
+from trueval.tradeoff.runner.sweep_result import SweepResult
 from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, of_measure, row_of
 from trueval.tradeoff.views.pipelines import PipelineTexts, cost_of, cutoffs, disambiguate_labels
 from trueval.tradeoff.views.quality_tables import RERANKED, TOP
 
-Entry = Mapping[str, Any]
 Made = Iterator[PaperTable | MissingTable]
 
 EFFICIENT: Final = ("N-Recall4+", "RA-nWG")  # at a shallow and a deep K
@@ -19,12 +19,13 @@ PRICED: Final = 'add a price: [prices] rerank = "rerank-2.5", a name of the pric
 TIMED: Final = "add [latency] with queries above 0."
 
 
-def of_prices(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
+def of_prices(sweep: SweepResult, pipelines: Sequence[PipelineTexts]) -> Made:
     """The two tables of §3.2.1: cost of reranking and of generator input per 1,000 queries."""
-    told = sweep["prices"] or {}
-    currency, day = told.get("currency") or "", told.get("date") or "no date"
-    yield _reranking_table(pipelines, f"cost of reranking 1,000 queries, {currency}, prices of {day}")
-    yield _generation(pipelines, f"cost of input of the generator for 1,000 queries, {currency}, prices of {day}", told)
+    told = sweep.prices
+    currency, day = ("", "no date") if told is None else (told.currency or "", told.date or "no date")
+    of = f"1,000 queries, {currency}, prices of {day}"
+    yield _reranking_table(pipelines, f"cost of reranking {of}")
+    yield _generation(pipelines, f"cost of input of the generator for {of}", told.generator if told else None)
 
 
 def _reranking_table(pipelines: Sequence[PipelineTexts], title: str) -> PaperTable | MissingTable:
@@ -43,11 +44,11 @@ def _reranking_table(pipelines: Sequence[PipelineTexts], title: str) -> PaperTab
     return PaperTable("Prices of reranking", title, ("depth", "tokens a candidate", *rerankers), tuple(rows))
 
 
-def _generation(pipelines: Sequence[PipelineTexts], title: str, told: Entry) -> PaperTable | MissingTable:
+def _generation(pipelines: Sequence[PipelineTexts], title: str, generator: str | None) -> PaperTable | MissingTable:
     name, rows = "Prices of generation", []
     for k in cutoffs(pipelines):
         here = [each.at[k] for each in pipelines if k in each.at]
-        tokens = _mean([each.get("prompt_tokens") for each in here])
+        tokens = _mean([each.prompt_tokens for each in here])
         cost = _mean([cost_of(each, "generator") for each in here])
         if cost is not None:
             total = None if tokens is None else 1000 * tokens
@@ -55,7 +56,7 @@ def _generation(pipelines: Sequence[PipelineTexts], title: str, told: Entry) -> 
     if not rows:
         cure = 'name a generator: [prices] generator = "gpt-5", a name of the price book.'
         return MissingTable(name, "cost of input of the generator by K", cure)
-    head = ("contexts a query (K)", "input tokens", str(told.get("generator") or "generator"))
+    head = ("contexts a query (K)", "input tokens", generator or "generator")
     return PaperTable(name, title, head, tuple(rows), notes=("Input alone: what a generator writes costs more.",))
 
 
@@ -102,7 +103,7 @@ def _latency(name: str, title: str, timed: Sequence[PipelineTexts], reranker: st
     # Systems that differ in the depth alone are one row.
     rows: dict[tuple[tuple[str, str], ...], dict[int, PipelineTexts]] = {}
     for each in here:
-        others = {"method": each.method} | each.system["values"]
+        others = {"method": each.method, **each.system.values}
         key = tuple(sorted((name, str(value)) for name, value in others.items() if name != "rerank.depth"))
         rows.setdefault(key, {})[each.depth or 0] = each
     first = [next(iter(by.values())) for by in rows.values()]
@@ -113,13 +114,9 @@ def _latency(name: str, title: str, timed: Sequence[PipelineTexts], reranker: st
 
 
 def _times(pipeline: PipelineTexts | None) -> CellValue:
-    stages = () if pipeline is None else pipeline.system["stages"]
-    told = next((stage["p50"] for stage in stages if stage["name"] == "rerank"), None)
-    return (
-        CellValue(None, "ms")
-        if told is None
-        else CellValue(told["value"], "ms", low=told.get("low"), high=told.get("high"))
-    )
+    stages = () if pipeline is None else pipeline.system.stages
+    told = next((stage.p50 for stage in stages if stage.name == "rerank"), None)
+    return CellValue(None, "ms") if told is None else CellValue(told.value, "ms", low=told.low, high=told.high)
 
 
 class Scenario(NamedTuple):
@@ -148,7 +145,7 @@ def scenarios(pipelines: Sequence[PipelineTexts], baseline: str | None = None) -
     known = [each for each in known if each.reranked] or known
     if not known:
         return []
-    base = next((each for each in known if each.system["name"] == baseline), known[0])
+    base = next((each for each in known if each.system.name == baseline), known[0])
 
     def good(each: PipelineTexts) -> float:
         return each.quality(deep[0]) or 0.0
@@ -182,20 +179,20 @@ def _best(name: str, rule: str, known: Sequence[PipelineTexts], key: Callable[[P
 
 
 def _same_but_depth(one: PipelineTexts, other: PipelineTexts) -> bool:
-    keys = (one.system["values"].keys() | other.system["values"].keys()) - {"rerank.depth"}
-    same = all(one.system["values"].get(key) == other.system["values"].get(key) for key in keys)
+    keys = (one.system.values.keys() | other.system.values.keys()) - {"rerank.depth"}
+    same = all(one.system.values.get(key) == other.system.values.get(key) for key in keys)
     return same and (one.method, one.embedder, one.reranker) == (other.method, other.embedder, other.reranker)
 
 
-def of_scenarios(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
+def of_scenarios(sweep: SweepResult, pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 8: scenarios with cost before generation, latency, and quality at a small and a large K."""
     title, found = "scenarios", scenarios(pipelines)
     if not found:
         yield MissingTable("Table 8", title, "add configurations that can be measured.")
         return
     ks = cutoffs(pipelines)
-    shallow = list(dict.fromkeys(name for each in pipelines if ks[0] in each.at for name in each.at[ks[0]]["measures"]))
-    deep = [each.at[ks[-1]]["quality"] for each in pipelines if ks[-1] in each.at][:1] if len(ks) > 1 else []
+    shallow = list(dict.fromkeys(name for each in pipelines if ks[0] in each.at for name in each.at[ks[0]].measures))
+    deep = [each.at[ks[-1]].quality for each in pipelines if ks[-1] in each.at][:1] if len(ks) > 1 else []
     names = [*shallow, *(name for name in deep if name not in shallow)]
     rows = tuple(
         row_of(
@@ -209,9 +206,9 @@ def of_scenarios(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
         )
         for name, _, pipeline in found
     )
-    cost = f"cost, {((sweep['prices'] or {}).get('currency') or 'of 1,000 queries')}"
+    cost = f"cost, {(sweep.prices and sweep.prices.currency) or 'of 1,000 queries'}"
     head = ("scenario", "model", "reranker", "depth", cost, "latency ms", *names)
-    notes = tuple(f"{name}: {rule} ({pipeline.system['name']})." for name, rule, pipeline in found)
+    notes = tuple(f"{name}: {rule} ({pipeline.system.name})." for name, rule, pipeline in found)
     told = "costs of 1,000 queries before generation"
     yield PaperTable("Table 8", f"{title}; {told}", head, rows, 3, notes)
 
@@ -250,7 +247,8 @@ def of_efficiency(pipelines: Sequence[PipelineTexts]) -> Made:
 
 
 def _of(pipeline: PipelineTexts, name: str) -> float | None:
-    return pipeline.measures.get(name, {}).get("expected")
+    found = pipeline.measures.get(name)
+    return None if found is None else found.expected
 
 
 def _some(pipelines: Sequence[PipelineTexts]) -> bool:

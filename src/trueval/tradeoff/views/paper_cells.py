@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from trueval.report.number_texts import NOT_AVAILABLE, ValueUnit, format_value, interval, whole
+from trueval.tradeoff.quality.result_parts import MeasureMean
 from trueval.tradeoff.views.units import milliseconds, money
-
-Entry = Mapping[str, Any]
 
 
 class CellValue(NamedTuple):
@@ -132,21 +131,15 @@ class MissingTable(NamedTuple):
         return f"{self.name} ({self.title}) is left out: {self.cure}"
 
 
-def of_measure(entry: Entry | None) -> CellValue:
+def of_measure(entry: MeasureMean | None) -> CellValue:
     """A measure with its interval and tie range.
 
     Args:
-        entry: of the JSON; None where there is none.
+        entry: of a sweep; None without one.
     """
     if entry is None:
         return CellValue(None)
-    return CellValue(
-        entry["expected"],
-        low=entry.get("low"),
-        high=entry.get("high"),
-        lowest=entry.get("lowest"),
-        highest=entry.get("highest"),
-    )
+    return CellValue(entry.expected, low=entry.low, high=entry.high, lowest=entry.lowest, highest=entry.highest)
 
 
 def format_cell(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:

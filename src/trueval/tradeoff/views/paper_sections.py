@@ -30,7 +30,7 @@ def paper_section(result: SweepResult) -> Section:
     Args:
         result: of the command.
     """
-    made = paper_tables(result.to_dict())
+    made = paper_tables(result)
     sheets: list[Sheet[Any]] = [
         _sheet(place, each) for place, each in enumerate(each for each in made if isinstance(each, PaperTable))
     ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
+from trueval.tradeoff.runner.sweep_result import SweepResult
 from trueval.tradeoff.views.cost_tables import of_efficiency, of_latency, of_prices, of_scenarios, of_tokens
 from trueval.tradeoff.views.paper_cells import MissingTable, PaperTable
 from trueval.tradeoff.views.pipelines import pipelines_of
@@ -18,18 +16,12 @@ from trueval.tradeoff.views.quality_tables import (
     of_top,
 )
 
-Entry = Mapping[str, Any]
 
-COSTS: Final = ("rerank", "embed", "generator", "total")
-PERCENTILES: Final = ("p50", "p95", "p99")
-ENDS: Final = ("expected", "low", "high", "lowest", "highest")
-
-
-def paper_tables(sweep: Entry) -> list[PaperTable | MissingTable]:
+def paper_tables(sweep: SweepResult) -> list[PaperTable | MissingTable]:
     """Every table of the paper that a sweep has data for, in the paper's order, and what the others lack.
 
     Args:
-        sweep: the JSON of `trueval sweep`.
+        sweep: of `trueval sweep`.
     """
     pipelines = pipelines_of(sweep)
     if not pipelines:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-Entry = Mapping[str, Any]
+from trueval.tradeoff.quality.result_parts import MeasureMean, PoolCeiling
+from trueval.tradeoff.runner.sweep_result import SweepResult, SweptConfiguration, SweptSystem
 
 DENSE, HYBRID, RERANK = "dense", "hybrid", "rerank"
 
@@ -17,22 +18,22 @@ class PipelineTexts:
     """A system of a sweep with its labels.
 
     Attributes:
-        system: of the JSON.
+        system: of the sweep.
         at: K → configuration.
     """
 
-    system: Entry
-    at: Mapping[int, Entry]
+    system: SweptSystem
+    at: Mapping[int, SweptConfiguration]
 
     def setting(self, table: str, key: str) -> Any:
         """A setting of a stage; None where the system lacks the stage."""
-        told = self.system["settings"].get(table, {})
-        return told.get(key, self.system["values"].get(f"{table}.{key}"))
+        told = self.system.settings.get(table, {})
+        return told.get(key, self.system.values.get(f"{table}.{key}"))
 
     @property
     def method(self) -> str:
         """Its stages, such as dense+rerank."""
-        return str(self.system["method"])
+        return self.system.method
 
     @property
     def reranked(self) -> bool:
@@ -59,7 +60,7 @@ class PipelineTexts:
     @property
     def depth(self) -> int | None:
         """Number of reranked candidates."""
-        return (self.setting("rerank", "depth") or self.system["pool"]) if self.reranked else None
+        return (self.setting("rerank", "depth") or self.system.pool) if self.reranked else None
 
     @property
     def embedder(self) -> str:
@@ -76,57 +77,59 @@ class PipelineTexts:
         return f"{before} + {self.reranker} (depth {self.depth})" if self.reranked else before
 
     @cached_property
-    def measures(self) -> dict[str, Entry]:
+    def measures(self) -> dict[str, MeasureMean]:
         """Measure name with cutoff → value, over all configurations, by increasing K."""
-        return {name: value for k in sorted(self.at) for name, value in self.at[k]["measures"].items()}
+        return {name: value for k in sorted(self.at) for name, value in self.at[k].measures.items()}
 
     def seconds(self, stage: str = "", percentile: str = "p50") -> float | None:
         """Latency of a stage for one query at a time; without a stage, of all stages together."""
-        told = self.system["latency"] or {}
-        if stage:
-            told = next((each for each in self.system["stages"] if each["name"] == stage), {})
-        value: float | None = told.get(percentile, {}).get("value")
+        stages = (each for each in self.system.stages if each.name == stage)
+        told = next(stages, None) if stage else self.system.latency
+        value: float | None = None if told is None else getattr(told, percentile).value
         return value
 
     def quality(self, k: int) -> float | None:
         """Expected quality at K; None where unknown."""
         if k not in self.at:
             return None
-        value: float | None = self.at[k]["measures"][self.at[k]["quality"]]["expected"]
-        return value
+        return self.at[k].measures[self.at[k].quality].expected
 
     @property
     def candidate_tokens(self) -> float | None:
         """Mean tokens of a candidate with its query; None where not counted."""
-        tokens: float | None = (self.system["tokens"] or {}).get("candidate")
-        return tokens
+        return None if self.system.tokens is None else self.system.tokens.candidate
 
-    def ceiling(self, k: int) -> Entry:
-        """The ceiling entries at K; empty without a ceiling."""
-        return self.at.get(k, {}).get("ceiling") or {}
+    def ceiling(self, k: int) -> PoolCeiling | None:
+        """The ceiling at K; None without one."""
+        return self.at[k].ceiling if k in self.at else None
+
+    def proc(self, k: int) -> float | None:
+        """The ceiling (PROC) at K; None without one."""
+        found = self.ceiling(k)
+        return None if found is None else found.proc
 
 
-def cost_of(configuration: Entry, part: str = "total") -> float | None:
+def cost_of(configuration: SweptConfiguration, part: str = "total") -> float | None:
     """Cost of 1,000 queries; None where unknown.
 
     Args:
-        configuration: of the JSON.
+        configuration: of the sweep.
         part: "rerank", "embed", "generator" or "total".
     """
-    cost: float | None = (configuration["cost"] or {}).get(part)
+    cost: float | None = None if configuration.cost is None else getattr(configuration.cost, part)
     return cost
 
 
-def pipelines_of(sweep: Entry) -> list[PipelineTexts]:
+def pipelines_of(sweep: SweepResult) -> list[PipelineTexts]:
     """The systems of a sweep that have a configuration.
 
     Args:
-        sweep: the JSON of `trueval sweep`.
+        sweep: of `trueval sweep`.
     """
-    at: dict[int, dict[int, Entry]] = {}
-    for configuration in sweep["configurations"]:
-        at.setdefault(configuration["system"], {})[configuration["K"]] = configuration
-    return [PipelineTexts(sweep["systems"][place], at[place]) for place in sorted(at)]
+    at: dict[int, dict[int, SweptConfiguration]] = {}
+    for configuration in sweep.configurations:
+        at.setdefault(configuration.system, {})[configuration.k] = configuration
+    return [PipelineTexts(sweep.systems[place], at[place]) for place in sorted(at)]
 
 
 def cutoffs(pipelines: Iterable[PipelineTexts]) -> list[int]:
@@ -139,7 +142,7 @@ def measure_names(pipelines: Iterable[PipelineTexts]) -> list[str]:
     names: dict[str, int] = {}
     for each in pipelines:
         for k in sorted(each.at):
-            for name in each.at[k]["measures"]:
+            for name in each.at[k].measures:
                 names.setdefault(name, k)
     return sorted(names, key=names.__getitem__)  # stable: in the order of the file at one K
 
@@ -156,7 +159,7 @@ def disambiguate_labels(labels: Sequence[str], pipelines: Sequence[PipelineTexts
         alike.setdefault(label, []).append(place)
     found = list(labels)
     for label, places in alike.items():
-        values = [pipelines[place].system["values"] for place in places]
+        values = [pipelines[place].system.values for place in places]
         differing = [key for key in values[0] if len({str(each.get(key)) for each in values}) > 1]
         for place, own in zip(places, values, strict=True):
             found[place] = ", ".join(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from trueval.tradeoff.quality.result_parts import MeasureMean
 from trueval.tradeoff.views.paper_cells import Cell, CellValue, MissingTable, PaperTable, of_measure, row_of
 from trueval.tradeoff.views.pipelines import DENSE, HYBRID, PipelineTexts, cutoffs, disambiguate_labels, measure_names
+from trueval.tradeoff.views.units import value_in
 
-Entry = Mapping[str, Any]
 Made = Iterator[PaperTable | MissingTable]
 
 TOP: Final = 5
@@ -70,11 +71,11 @@ def of_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
             )
         return
     ks = [k for k in sorted(best.at) if best.ceiling(k)]
-    quality = [best.at[k]["quality"] for k in ks]
-    about = f"{best.full_name}, pool of {best.system['pool']}"
+    quality = [best.at[k].quality for k in ks]
+    about = f"{best.full_name}, pool of {best.system.pool}"
     head = ("measure", *(f"@{k}" for k in ks))
     name = quality[0].replace(f"@{ks[0]}", "")
-    ceilings = tuple(CellValue(best.ceiling(k)["PROC"]) for k in ks)
+    ceilings = tuple(CellValue(best.proc(k)) for k in ks)
     yield PaperTable("Table 3", f"{titles[0]}: {about}", head, ((name, *ceilings),))
     rows = tuple((measure, *_utilization(best, k)) for measure, k in zip(quality, ks, strict=True))
     told = ("measure", "actual", "PROC", "%PROC", "mean %PROC", "queries")
@@ -84,9 +85,11 @@ def of_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
 
 def _utilization(pipeline: PipelineTexts, k: int) -> tuple[Cell, ...]:
     configuration, ceiling = pipeline.at[k], pipeline.ceiling(k)
-    entry = {**configuration["measures"][configuration["quality"]], "expected": ceiling["actual"]}
-    shares = (CellValue(ceiling.get(name), "percent") for name in ("share", "mean_share"))
-    return (of_measure(entry), CellValue(ceiling["PROC"]), *shares, CellValue(ceiling.get("queries"), "count"))
+    if ceiling is None:
+        return ()
+    actual = of_measure(configuration.measures[configuration.quality])._replace(value=ceiling.actual)
+    shares = (CellValue(share, "percent") for share in (ceiling.share, ceiling.mean_share))
+    return (actual, CellValue(ceiling.proc), *shares, CellValue(ceiling.queries, "count"))
 
 
 def of_top(pipelines: Sequence[PipelineTexts]) -> Made:
@@ -115,11 +118,11 @@ def _top(
             str(place + 1) if place < len(best) else "–",
             label,
             _quality(each, k),
-            CellValue(each.ceiling(k).get("PROC")),
+            CellValue(each.proc(k)),
         )
         for place, (label, each) in enumerate(zip(labels, shown, strict=True))
     )
-    measure = shown[0].at[k]["quality"] if shown else f"quality@{k}"
+    measure = shown[0].at[k].quality if shown else f"quality@{k}"
     notes = ("The row without a rank is the best that reranks a hybrid pool, for reference.",) if shown != best else ()
     return PaperTable(
         name, f"{title}, by {measure}", ("rank", "configuration", measure, "ceiling (PROC)"), rows, 2, notes
@@ -131,7 +134,7 @@ def of_indexes(pipelines: Sequence[PipelineTexts]) -> Made:
     title = "approximate and quantized indexes; changes against exact search"
     groups: dict[Any, list[PipelineTexts]] = {}
     for each in (each for each in pipelines if each.method == DENSE):
-        others = tuple((key, str(value)) for key, value in each.system["values"].items() if key != "index.spec")
+        others = tuple((key, str(value)) for key, value in each.system.values.items() if key != "index.spec")
         groups.setdefault((each.model, each.dimension, others), []).append(each)
     found = [group for group in groups.values() if len(group) > 1 and any(map(_is_exact, group))]
     if not found:
@@ -145,8 +148,8 @@ def _index_change_table(title: str, base: PipelineTexts, others: Sequence[Pipeli
     names = measure_names([base, *others])
     rows = tuple(
         row_of(
-            str(each.setting("index", "spec") or each.system["name"]),
-            CellValue((each.system["recall"] or {}).get("value") if each is not base else None),
+            str(each.setting("index", "spec") or each.system.name),
+            CellValue(value_in(each.system.recall) if each is not base else None),
             *(_change_value(each.measures.get(name), base.measures.get(name), each is base) for name in names),
             _slower(each.seconds("retrieve"), base.seconds("retrieve"), each is base),
         )
@@ -158,9 +161,9 @@ def _index_change_table(title: str, base: PipelineTexts, others: Sequence[Pipeli
     )
 
 
-def _change_value(entry: Entry | None, base: Entry | None, same: bool) -> CellValue:
+def _change_value(entry: MeasureMean | None, base: MeasureMean | None, same: bool) -> CellValue:
     value = of_measure(entry)
-    return value if same or base is None else value._replace(change=share_of(value.value, base["expected"]))
+    return value if same or base is None else value._replace(change=share_of(value.value, base.expected))
 
 
 def _slower(seconds: float | None, base: float | None, same: bool) -> CellValue:
@@ -206,8 +209,8 @@ def _all_measures(rows: Sequence[PipelineTexts]) -> tuple[Sequence[str], Callabl
 
 def _ceilings(rows: Sequence[PipelineTexts]) -> tuple[Sequence[str], Callable[[PipelineTexts], Sequence[Cell]]]:
     ks = cutoffs(rows)
-    names = [next(each.at[k]["quality"] for each in rows if k in each.at) for k in ks]
-    return names, lambda each: tuple(CellValue(each.ceiling(k).get("PROC")) for k in ks)
+    names = [next(each.at[k].quality for each in rows if k in each.at) for k in ks]
+    return names, lambda each: tuple(CellValue(each.proc(k)) for k in ks)
 
 
 def _by_depth(
@@ -261,7 +264,7 @@ def _reference(pipelines: Sequence[PipelineTexts], k: int | None = None) -> Pipe
 
 def _quality(pipeline: PipelineTexts, k: int) -> CellValue:
     configuration = pipeline.at[k]
-    return of_measure(configuration["measures"][configuration["quality"]])
+    return of_measure(configuration.measures[configuration.quality])
 
 
 def _is_exact(pipeline: PipelineTexts) -> bool:
