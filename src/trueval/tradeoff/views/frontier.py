@@ -172,6 +172,7 @@ def _points(result: FrontierResult, points: Sequence[ConfigurationPoint]) -> lis
     title = f"{on} of {count_phrase(total, 'configuration', 'configurations')} on the frontier"
     title += f"; {left} more that may be are in --format csv" if left else ""
     notes = (
+        f"Numbered: {_describe_frontier(result)}",
         "Share: of the resamples of queries, repeats and tie orders in which it is on the frontier. The number is that "
         "in the plot; who has none is not on the frontier of the measured values. Members of a group differ inside "
         "noise.",
