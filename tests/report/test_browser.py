@@ -211,7 +211,7 @@ def test_a_run_called_script_is_text_in_plots(tab: Tab, file: Path) -> None:
     name = '<script>alert("x")</script> & $a_1$'
     tab.open(file, width=1280)
     texts = "[...document.querySelectorAll('#{} svg text')].map((each) => each.textContent)"
-    assert shorten_name(name) in tab.value(texts.format("range-0"))
+    assert shorten_name(name) in tab.value(texts.format("range-1"))
     assert f"tied − {shorten_name(name, 24)}" in tab.value(texts.format("differences-0"))
     assert tab.value(
         "[...document.querySelectorAll('#lead svg title')].some((each) => each.textContent.startsWith('<script>alert'))"

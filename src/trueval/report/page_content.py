@@ -245,20 +245,6 @@ class Case:
     tables: tuple[Table, ...]
 
 
-class Badge(NamedTuple):
-    """A short label on a run, shown before any of its numbers.
-
-    Attributes:
-        name: name of the run.
-        words: a few.
-        level: how much it matters: "none", "some", "much".
-    """
-
-    name: str
-    words: Words
-    level: Literal["none", "some", "much"]
-
-
 Place: TypeAlias = Literal["decisions", "values", "details"]
 PLACES: tuple[Place, ...] = ("decisions", "values", "details")
 
@@ -319,7 +305,6 @@ class Part:
         blocks: the body.
         closing: conventions and provenance, at the end of the page.
         lead: plots of the first screen.
-        badges: badges of runs, on the first screen.
         findings: sentences that change no decision, folded under the summary.
     """
 
@@ -328,7 +313,6 @@ class Part:
     blocks: tuple[Block, ...] = ()
     closing: tuple[Block, ...] = ()
     lead: tuple[Figure, ...] = ()
-    badges: tuple[Badge, ...] = ()
     findings: tuple[Words, ...] = ()
     verdict: Words = ()
     title: str = ""
