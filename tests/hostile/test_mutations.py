@@ -134,7 +134,7 @@ def test_forty_mutations_of_an_evaluation(tmp_path: Path, monkeypatch: pytest.Mo
             "comparison.json",
             ("leaderboards", 0, "ranking"),
             1,
-            "near comparison.json#/leaderboards/0/ranking (TypeError",
+            "comparison.json#/leaderboards/0/ranking: a result of kind compare must be a list here. Got 1.",
         ),
     ],
 )
