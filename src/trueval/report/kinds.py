@@ -145,6 +145,7 @@ def kind_of_view(
     text: dict[str, Writer] = {
         "table": lambda data, **told: write("in_terminal", data, **told),
         "json": to_json,
+        "answer": lambda data: write("as_answer", data),
         "csv": lambda data: write("as_csv", data),
         "markdown": lambda data, **told: write("as_markdown", data, **told),
         "latex": lambda data, **told: write("as_latex", data, **told),

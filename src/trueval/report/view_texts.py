@@ -30,6 +30,13 @@ def in_terminal(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = Fals
     return Group(*lines, Text(), in_terminal(_text_sheets(view, scale), list(_sentences(view, scale, legend))))
 
 
+def as_answer(view: View) -> str:
+    """The answer alone: sentence, how sure it is, what would change it and the next command, a line each."""
+    answer = view.answer
+    lines = [text for each in (answer.sentence, answer.sure, answer.change) if (text := write(each, FRACTIONS))]
+    return "\n".join([*lines, *([f"Next: {answer.next}"] if answer.next else [])])
+
+
 def as_markdown(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True) -> str:
     """The question as heading, the answer, then tables and sentences."""
     from trueval.report.sheets import as_markdown

@@ -7,7 +7,7 @@ COMPARE = kind_of_view(
     "trueval.comparison.comparison:Comparison",
     "trueval.comparison.views.compare:view",
     format=2,
-    order=20,
+    order=9,  # whether a lead can be believed comes before the values
     stem="comparison",
     options=["pairs"],
 )

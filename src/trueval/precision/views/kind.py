@@ -7,6 +7,6 @@ PRECISION = kind_of_view(
     "trueval.precision.audit_result:PrecisionAudit",
     "trueval.precision.views.audit:view",
     format=2,
-    order=5,
+    order=13,
     stem="precision",
 )
