@@ -58,7 +58,7 @@ def test_intervals_by_bets(trueval: Command, runs: Path) -> None:
     arguments = (*paths(runs, "good", "bad"), "-m", "RR")
     status, out, err = trueval("compare", *arguments, "--intervals", "bounded", "--legend")
     assert status == 0, err
-    assert "12 queries; 95% interval by bets (bounded)" in " ".join(out.split())
+    assert "12 queries; 95% interval over queries by bets (bounded)" in " ".join(out.split())
     assert "bounded intervals by bets" in " ".join(out.split())
     assert "by bets, valid for any law of the differences" in " ".join(out.split())
     assert "where nothing differs those of 12 queries reach from -0.42 to +0.42" in " ".join(err.split())
@@ -222,7 +222,7 @@ def test_the_legend_is_shown_on_request_and_in_files(trueval: Command, runs: Pat
     given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR P@1", "--format")
     plain, markdown = trueval(*given, "markdown").out, trueval(*given, "markdown", "--legend").out
     assert "| separated |" in plain
-    assert "95% interval" in plain
+    assert "95% with ties" in plain
     assert "share a letter" not in plain
     assert "- separated: p < 0.05 by the paired randomization test" in markdown
     assert "share a letter" in markdown

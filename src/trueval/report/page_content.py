@@ -179,7 +179,7 @@ def rows_of(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """A table that sorts.
 
@@ -202,7 +202,7 @@ class Table:
     folded: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Figure:
     """A plot: the page holds it as SVG, so that it is there without scripts.
 
@@ -230,7 +230,7 @@ class Figure:
         return self.chart(width) if callable(self.chart) else self.chart
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Case:
     """A folded item: a line, and what opens behind it.
 
@@ -249,7 +249,7 @@ Place: TypeAlias = Literal["decisions", "values", "details"]
 PLACES: tuple[Place, ...] = ("decisions", "values", "details")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Block:
     """A stretch of the page under one heading.
 
@@ -288,7 +288,7 @@ class PageAnswer(NamedTuple):
     next: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """The content that one result file adds to the page.
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Only: TypeAlias = Literal["", "page", "text", "document"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Column(Generic[T]):
     r"""A column of a sheet.
 
@@ -53,7 +53,7 @@ class Column(Generic[T]):
     turned: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sheet(Generic[T]):
     """A table.
 
@@ -118,7 +118,7 @@ class Difference(NamedTuple):
 Sentence: TypeAlias = "str | tuple[str | Quantity | Difference, ...]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """What a reader takes home, the same in every format.
 
@@ -144,7 +144,7 @@ class Mark(NamedTuple):
     meaning: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Case:
     """A line that opens on the page: sentences and sheets behind it, made only when it opens."""
 
@@ -153,7 +153,7 @@ class Case:
     sheets: Sequence[Sheet[Any]] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Section:
     """What stands under one heading of the page, folded; other formats have its sheets.
 
@@ -185,7 +185,7 @@ class PaperFigure(NamedTuple):
     draw: Callable[[], Chart]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class View:
     """What a result shows.
 

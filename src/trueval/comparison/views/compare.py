@@ -217,7 +217,8 @@ def _method(result: Comparison, board: Leaderboard, found: Difference) -> Iterat
     simultaneous = "" if alone or _deciding(result) == "expected_interval" else "simultaneous "
     by = f" by bets ({name})" if (name := choices.get("intervals", BOOTSTRAP)) != BOOTSTRAP else ""
     adjusted = "" if alone else f", {_describe_adjustment(choices)}"
-    yield f"{queries}; {result.level:.0%} {simultaneous}interval{by}, paired {choices['test']} test{adjusted}. "
+    yield f"{queries}; {result.level:.0%} {simultaneous}interval over queries{by}, "
+    yield f"paired {choices['test']} test{adjusted}. "
     if _p_alone(result, found):
         yield f"p is small, but {_interval_beside(choices)} holds 0, so nothing is claimed. "
 
@@ -246,7 +247,8 @@ def _change(result: Comparison, board: Leaderboard, found: Difference) -> tuple[
     """What would change the answer, and the next command."""
     if found.undecidable:
         return (
-            "Scores with more digits, or a second sort key for equal ones, would decide it; more queries need not.",
+            "Scores with more digits, or a second sort key for equal ones, would end the ties; only then can more "
+            "queries decide it.",
             "",
         )
     few, units = "", "queries" if board.clusters is None else "clusters"

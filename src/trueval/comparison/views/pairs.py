@@ -150,7 +150,7 @@ def text_sheet(result: Comparison, board: Leaderboard, every: Sequence[ShownPair
         Column("A", lambda row: row.first, NAME),
         Column("B", lambda row: row.second, NAME),
         Column("A - B", lambda row: row.expected, DIFFERENCE),
-        Column(f"{result.level:.0%} interval", lambda row: row.realized_interval, SPAN),
+        Column(f"{result.level:.0%} with ties", lambda row: row.realized_interval, SPAN),
         *([Column[Difference]("", lambda row: BOUNDED * row.realized_bounded, MARKS)] if bounded else []),
         Column("over tie orders", lambda row: row.tie_range, SPAN, leaves=3),
         Column("p", lambda row: row.tests.adjusted, CHANCE),
