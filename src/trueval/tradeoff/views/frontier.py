@@ -101,7 +101,7 @@ def view(result: FrontierResult) -> View:
             choices_section("frontier", {**choices, "sweep": result.sweep.name, "SHA-256": result.sweep.sha256}),
         ],
         csv=_csv(result),
-        findings=[*findings(result), *advice(result)],
+        findings=[*findings(result), *across_k(result), *advice(result)],
         marks=[Mark(ON_FRONTIER, _describe_frontier(result))],
         legend=list(_legend(result)),
         notes=result.notes,
@@ -410,7 +410,6 @@ def _describe_frontier(result: FrontierResult) -> str:
 def _legend(result: FrontierResult) -> Iterator[str]:
     queries = count_phrase(result.queries, "query", "queries")
     yield f"quality: {result.quality}, {queries}."
-    yield from across_k(result)
     seconds, ratio = result.band.seconds, result.band.ratio
     if "latency" in result.objectives and seconds:
         yield f"Latencies that differ by {MILLISECONDS.plain(seconds)} ms or less tie."
