@@ -23,7 +23,7 @@ def test_the_page_and_the_figures_are_written(trueval: Command, folder: Path) ->
     status, out, err = trueval("report", folder)
     assert (status, out) == (0, "")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "tied is better than" in page
+    assert "Equal scores decide who leads in RR@10" in page
     assert (folder / "figures" / "tie-ranges.svg").is_file()
     assert "report.html" in err
     assert "tie-ranges.svg" in err

@@ -206,7 +206,10 @@ def _covered(
     there = errors > 1e-9
     means, errors, truth = means[there], errors[there], truth[there]
     half = float(stdtrit(graded - 1, 0.975)) * errors
-    found = [interval(m, e**2, graded - 1, 0.95, span)[1:3] for m, e in zip(means, errors, strict=True)]
+    found = [
+        (each.low, each.high)
+        for each in (interval(m, e**2, graded - 1, 0.95, span) for m, e in zip(means, errors, strict=True))
+    ]
     ours, plain = np.array(found), np.stack([means - half, means + half], axis=1)
     cut = plain.clip(span.low, span.high)
     missed = [

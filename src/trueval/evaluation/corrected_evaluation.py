@@ -9,7 +9,7 @@ from trueval.evaluation.evaluation_result import Evaluation, RunMeans
 from trueval.report.json_fields import OMITTED
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class CorrectedRunMeans(RunMeans):
     """The means of a run, and for each measure its corrected value or why there is none."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from trueval.report.json_fields import OMITTED
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class EstimateWithInterval:
     """An estimate with its interval; what is not known is NaN.
 
@@ -31,14 +31,14 @@ class EstimateWithInterval:
         return self.high - self.low
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class PeopleEstimate(EstimateWithInterval):
     """An estimate by people's labels alone, over the audited queries that count."""
 
     queries: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class JudgeMean:
     """The mean by the judge's labels, over all its queries that count; NaN where there are none."""
 
@@ -46,7 +46,7 @@ class JudgeMean:
     queries: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class StratumWorth:
     """What more labels of a stratum would gain.
 
@@ -65,7 +65,7 @@ class StratumWorth:
     worth: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class OpenQuery:
     """A query on which judge and people differ much, with its share of the squared residuals of all audited units."""
 
@@ -73,7 +73,7 @@ class OpenQuery:
     share: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class ExpectedWidth:
     """The width that the interval is expected to have once so many units are graded."""
 
@@ -81,7 +81,7 @@ class ExpectedWidth:
     width: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class LabelPlan:
     """How many more labels make an interval narrow enough, if judge and people go on to differ as they do.
 
@@ -102,7 +102,7 @@ class LabelPlan:
     curve: tuple[ExpectedWidth, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class _Correction:
     """What was corrected.
 
@@ -123,7 +123,7 @@ class _Correction:
     level: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class RefusedValue(_Correction):
     """A measure that the design of the audit cannot correct.
 
@@ -134,7 +134,7 @@ class RefusedValue(_Correction):
     refused: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class CorrectedValue(_Correction):
     """The corrected value of one measure, of a run or of the difference of two.
 
@@ -169,7 +169,7 @@ class CorrectedValue(_Correction):
     plan: LabelPlan | None = field(default=None, metadata=OMITTED, kw_only=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class AuditSummary:
     """The audit that values were corrected by.
 
@@ -196,7 +196,7 @@ class AuditSummary:
     skipped: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class CorrectedRun:
     """A run, and for each measure its corrected value or why there is none."""
 
