@@ -121,7 +121,9 @@ def test_every_form_gives_the_same_texts_wherever_they_are_held(form: str, place
     assert list(ordered) == [ordered[at] for at in range(5)] == list(ordered[:]) == list(TEXTS.values())
     assert ordered[-1] == TEXTS["ünï"]
     assert texts_with_ids_hash(texts) == text_hash(each for pair in TEXTS.items() for each in pair)
-    assert found.notes == (f"{find_parts(tmp_path, 'corpus').display_name}: 1 of 5 documents have no text, such as 'empty'.",)
+    assert found.notes == (
+        f"{find_parts(tmp_path, 'corpus').display_name}: 1 of 5 documents have no text, such as 'empty'.",
+    )
 
 
 @pytest.mark.usefixtures("on_disk")

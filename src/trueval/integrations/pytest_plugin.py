@@ -444,7 +444,7 @@ def _file_name(text: str) -> str:
     """A name for a folder on every system; where a text cannot be one, with a digest that tells it from others.
 
     >>> _file_name("test_search[k=10]"), _file_name("..")
-    ('test_search[k=10]', '_-f3bf9c0b')
+    ('test_search[k=10]', '_-5ec1f7e7')
     """
     name = re.sub(r"[^\w.@=+\[\],() -]", "_", text)[:80].strip(". ") or "_"
     return name if name == text else f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -53,7 +53,7 @@ def test_a_file_asks_and_reads(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     sent: list[Any] = []
     client: Any = source.retriever.answer.__self__  # type: ignore[attr-defined]
     monkeypatch.setattr(client, "request", lambda *call: sent.append(call))
-    monkeypatch.setattr(client, "answered", lambda _: ANSWERS[name])
+    monkeypatch.setattr(client, "parse_response", lambda _: ANSWERS[name])
     answer = source.retriever.answer("wings & lift", 5)
     assert documents_of(answer, source.fields) == [{"id": "d1", "score": 1.5}, {"id": "d2", "score": 1.5}]
     _, url, body = sent[0]
