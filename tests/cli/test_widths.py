@@ -51,7 +51,7 @@ def test_a_narrow_terminal_shows_what_a_wide_one_does(
     """Columns that are left out are named; all else is there: numbers whole, names whole where they fit a line."""
     words = COMMANDS[command].format(*(f"{name}.trec" for name in NAMES)).split()
     wide = trueval(*words, columns=400)
-    assert (NAMES[0] in wide.out + wide.err) == (command != "cuts")  # calls are not named
+    assert NAMES[0] in wide.out + wide.err
     for width in (46, 60, 80):
         narrow = trueval(*words, columns=width)
         text = narrow.out + narrow.err
