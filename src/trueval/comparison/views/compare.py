@@ -49,7 +49,7 @@ from trueval.report.view import Answer, Column, Mark, Quantity, Section, Sentenc
 
 MOST: Final = 4  # things of one kind that a sentence names, and sentences of one kind
 MOST_LETTERS: Final = 6  # of a run on the page; forty runs can be in dozens of groups, which ranks say shorter
-SIDE_BY_SIDE: Final = 5  # measures of one matrix, which fit a screen
+SIDE_BY_SIDE: Final = 3  # measures of one matrix: with letters and ranks of each they fit a page of 1,280 pixels
 MOST_ROWS: Final = 15  # pairs of lists in texts: those of 6 runs
 MOST_OPEN: Final = 100  # pairs of lists on the page that are open from the beginning
 # Conventional levels of stars; the first is the level of the comparison itself.
