@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from trueval.report.page_content import Table
+
 
 def value(
     lowest: float | None, expected: float | None, highest: float | None, tie_broken: float | None
@@ -41,3 +43,14 @@ def results(measures: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
         "policy": {"tie_order": "docid-desc", "convention": None},
         "runs": runs,
     }
+
+
+def places_of(table: Table) -> list[list[str]]:
+    """Where the cells of a table are in the JSON, row by row: by themselves, or by their row and their column."""
+    return [
+        [
+            cell.source or (column.field and row.source + column.field)
+            for cell, column in zip(row.cells, table.columns, strict=True)
+        ]
+        for row in table.rows
+    ]

@@ -301,7 +301,7 @@ def test_of_many_groups_the_matrix_shows_the_first_and_their_number(tmp_path: Pa
     comparison["leaderboards"][0]["ranking"][0]["groups"] = "abcdefa1b1"
     (tmp_path / "comparison.json").write_text(json.dumps(comparison), encoding="utf-8")
     html = page(read_directory(tmp_path), live=False)
-    cells = {attributes.get("data-at"): text for attributes, text in Page(html).all("td")}
+    cells = {each.at: each.text for each in _open_cells(html)}
     assert cells["/leaderboards/0/ranking/0/groups"] == "abc… 8 groups"
     assert cells["/leaderboards/0/ranking/1/groups"] == "a"
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
+from tests.report.results import places_of
+
 from trueval.report.kinds import kind_of_view
 from trueval.report.number_texts import POINTS
 from trueval.report.result import Result
@@ -187,7 +189,30 @@ def test_the_page_knows_where_every_value_is() -> None:
     assert [cell.text for cell in table.rows[0].cells] == ["a|b", "+0.2500", "0.5123", "0.4000", "0.6000", "2", "1.0"]
     assert [cell.text for cell in table.rows[1].cells][3:5] == ["–", "–"]
     assert [row.cells[1].strong for row in table.rows] == [True, False]
-    assert [cell.source for cell in pairs.rows[0].cells] == ["/entrants/0/score/value", "/entrants/1/score/value"]
+    assert places_of(pairs) == [["/entrants/0/score/value", "/entrants/1/score/value"]]
+
+
+def test_rows_of_several_parts_say_once_where_most_of_them_is() -> None:
+    """A page of hundreds of configurations carried the whole place of each of their cells."""
+    data = json.loads(json.dumps(RACE.to_dict()))
+    race = Race.from_dict(data)
+    best, other = race.entrants
+    rows = [Pair(best, other), Pair(other, best)]
+    columns: list[Column[Pair]] = [
+        Column("name", lambda row: row.one.name),
+        Column("score", lambda row: row.one.score.value, FRACTION),
+        Column("against", lambda row: row.other.name),
+        Column("lead", lambda row: row.one.score.value - row.other.score.value, DIFFERENCE),
+    ]
+    declared = View("", Answer(""), [Section("", [Sheet("Pairs", rows, columns)])], Sheet("", [], []))
+    (block,) = part_of(declared, ResultFile("race.json", "race", data), race).blocks
+    (table,) = block.tables
+    assert [row.source for row in table.rows] == ["/entrants/0", "/entrants/1"]
+    assert [column.field for column in table.columns] == ["/name", "/score/value", "", ""]
+    assert [[cell.source for cell in row.cells] for row in table.rows] == [
+        ["", "", "/entrants/1/name", ""],
+        ["", "", "/entrants/0/name", ""],
+    ]
 
 
 def test_what_is_for_documents_is_long_for_a_terminal() -> None:

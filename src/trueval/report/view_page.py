@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -128,37 +129,56 @@ class _Sources(NamedTuple):
         shown = [each for column in sheet.columns if column.only != "text" for each in _page_columns(column)]
         paths = [_path_of(column.value) for column in shown]
         part = sheet.part or (lambda row: row)
-        # A row that joins several parts is none of them: each of its cells says where it is from.
+        # A row that joins several parts is none of them: it is where most of its cells are from, and the others say it.
         joined = any(id(part(row)) not in self.pointers for row in sheet.rows)
         sample = part(sheet.rows[0]) if sheet.rows and not joined else None
+        if joined:
+            origins, listed, places = self._places_of_joined(sheet.rows, paths)
+        else:
+            origins = [self.pointers[id(part(row))] for row in sheet.rows]
+            listed, places = [_field(sample, path) for path in paths], [[""] * len(paths)] * len(sheet.rows)
         columns = [
             PageColumn(
                 _one_line(column.title),
-                _field(sample, path),
+                field,
                 column.unit.numeric,
                 column.unit.plain,
                 turned=f"-{_field(sample, _path_of(column.mirror))}" if column.turned == "-" else column.turned,
             )
-            for column, path in zip(shown, paths, strict=True)
+            for column, field in zip(shown, listed, strict=True)
         ]
         rows = [
-            Row(
-                self.pointers.get(id(part(row)), ""),
-                tuple(self._cells(row, shown, paths, joined)),
-                sheet.turned is not None and sheet.turned(row),
-            )
-            for row in sheet.rows
+            Row(origin, tuple(_cells(row, shown, own)), sheet.turned is not None and sheet.turned(row))
+            for row, origin, own in zip(sheet.rows, origins, places, strict=True)
         ]
         caption, name = (sheet.caption or f"{sheet.title}.",), sheet.id or f"{slug(sheet.title)}-table"
         return Table(name, caption, self.file.name, tuple(columns), tuple(rows), tuple(sheet.notes), sheet.folded)
 
-    def _cells(self, row: object, columns: Sequence[_PageValue], paths: Sequence[Path], joined: bool) -> Iterator[Cell]:
-        for column, path in zip(columns, paths, strict=True):
-            value: Any = counted(column.value(row))
-            source = self._place(row, path) if joined else ""
-            text = "" if value == "" else column.unit.plain(value)
-            strong = column.strong if isinstance(column.strong, bool) else bool(column.strong(value))
-            yield Cell(text, None if value == "" else value, strong, source)
+    def _places_of_joined(
+        self, rows: Sequence[object], paths: Sequence[Path]
+    ) -> tuple[list[str], list[str], list[list[str]]]:
+        """Where the values of rows are that join several parts.
+
+        Returns:
+            The part of each row that has most of its cells; from there to each column, "" where rows differ; and the
+            places of the cells of each row that these two do not say.
+        """
+        places = [[self._place(row, path) for path in paths] for row in rows]
+        owners = (Counter(filter(None, (self._owner(row, path) for path in paths))) for row in rows)
+        origins = [found.most_common(1)[0][0] if found else "" for found in owners]
+        fields = []
+        for column in zip(*places, strict=True):
+            ends = {
+                place.removeprefix(origin) if place.startswith(f"{origin}/") else ""
+                for place, origin in zip(column, origins, strict=True)
+            }
+            fields.append(ends.pop() if len(ends) == 1 else "")
+        own = [["" if field else place for field, place in zip(fields, row, strict=True)] for row in places]
+        return origins, fields, own
+
+    def _owner(self, row: object, path: Path) -> str:
+        """The first part of the result on the way from a row to an attribute; "" where there is none."""
+        return next((self.pointers[id(part)] for part in _parts(row, path) if id(part) in self.pointers), "")
 
     def _place(self, row: object, path: Path) -> str:
         """Where an attribute is in the file; "" where it is not a part of the result."""
@@ -179,6 +199,14 @@ class _PageValue(NamedTuple):
     strong: bool | Callable[[Any], bool]
     turned: str
     mirror: Callable[[Any], object]  # whose place has the value of a turned row, with its sign changed
+
+
+def _cells(row: object, columns: Sequence[_PageValue], places: Sequence[str]) -> Iterator[Cell]:
+    for column, place in zip(columns, places, strict=True):
+        value: Any = counted(column.value(row))
+        text = "" if value == "" else column.unit.plain(value)
+        strong = column.strong if isinstance(column.strong, bool) else bool(column.strong(value))
+        yield Cell(text, None if value == "" else value, strong, place)
 
 
 def _page_columns(column: views.Column[Any]) -> Iterator[_PageValue]:

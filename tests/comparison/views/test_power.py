@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from tests.comparison.made_scores import made_scores
+from tests.report.results import places_of
 
 from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.power.power_result import Power
@@ -127,7 +128,7 @@ def test_the_page_has_curves_where_something_is_known() -> None:
         "dashed: tie-broken values",
         "the difference that was asked about",
     }
-    places = [row.cells[3].source for row in part.blocks[0].tables[0].rows]
+    places = [row[3] for row in places_of(part.blocks[0].tables[0])]
     assert places == [f"/measures/0/pairs/{at}/expected/difference" for at in range(3)]
     assert [row.cells[0].text for row in part.closing[0].tables[0].rows] == [
         "level",

@@ -41,7 +41,6 @@ def live(tab: Tab) -> None:
     )
 
 
-@pytest.mark.xfail(reason="open: the page of a sweep with its frontier has grown past 2 MB, to 2.3", strict=False)
 @pytest.mark.parametrize(("width", "beside"), [(1280, True), (390, False)])
 def test_two_plots_are_beside_each_other_where_there_is_room(tab: Tab, file: Path, width: int, beside: bool) -> None:
     assert file.stat().st_size < 2_000_000
