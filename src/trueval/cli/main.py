@@ -1,7 +1,7 @@
 """The command `trueval`: its subcommands, error messages and exit statuses."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
@@ -110,6 +110,34 @@ class LazyCommands(GroupWithNestedHelp):
             return as_command(cmd_name, plugin.load())
         except Exception as error:  # noqa: BLE001  whatever a package does when it is imported must not stop the others
             return broken_command(cmd_name, plugin, error)
+
+
+def command_group(name: str, commands: Sequence[str], about: Callable[[typer.Context], None]) -> typer.Typer:
+    """A command with commands of its own, each imported when it is asked for.
+
+    Args:
+        name: of the group, and of the folder beside this module that has a module for each command.
+        commands: their names, in the order of the help.
+        about: whose docstring is the help of the group.
+    """
+
+    class Commands(LazyCommands):
+        """The commands of the group."""
+
+        panels: ClassVar = {"Commands": tuple(commands)}
+        home = f"trueval.cli.{name}"
+        plugins = None
+
+    group = typer.Typer(
+        name=name,
+        cls=Commands,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        context_settings=CONTEXT,
+    )
+    group.callback()(about)
+    return group
 
 
 def command_function(name: str, home: str = "trueval.cli") -> Any:

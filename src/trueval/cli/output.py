@@ -69,7 +69,7 @@ def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool
     from trueval.report.number_texts import FRACTIONS, POINTS
 
     told = told if form in ("table", "markdown") else {}
-    if kind.legend and form in ROUNDED:
+    if form in ROUNDED:
         told |= {"legend": _wanted.legend}
     scale = POINTS if percent else FRACTIONS
     if form == "table":

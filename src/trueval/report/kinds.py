@@ -52,7 +52,8 @@ class Kind(NamedTuple):
         format: newest supported format.
         order: position on the page; lower comes first.
         text: form → function from a result, as its JSON holds it, to what is shown: a renderable of rich for "table",
-            a text for "json", "csv", "markdown", "latex" and any other. Those of `ROUNDED` take a keyword `scale`.
+            a text for "json", "csv", "markdown", "latex" and any other. Those of `ROUNDED` take
+            the keywords `scale` and `legend`, whether columns are explained below.
         parts: form → function that gives the same text part after part, for forms that may be too long to be held.
         files: name of a file → form; what `--out` writes.
         page: function from a file and its directory, which may have related files, to the part of the page. None for
@@ -60,7 +61,6 @@ class Kind(NamedTuple):
         figures: function that writes figures and tables for papers to an existing folder and returns their paths.
         console: the text that Python prints for a result; None for the table.
         notebook: HTML that a notebook shows; None for the text.
-        legend: whether the forms of `ROUNDED` take the keyword `legend`.
     """
 
     name: str
@@ -73,7 +73,6 @@ class Kind(NamedTuple):
     figures: Figures | None = None
     console: Callable[[Mapping[str, Any]], str] | None = None
     notebook: Callable[[Mapping[str, Any]], str] | None = None
-    legend: bool = False
 
     def write(self, result: Mapping[str, object], form: str, **told: Any) -> Any:
         """Render a result in a format, with control characters in its texts escaped, except in JSON.
@@ -177,22 +176,7 @@ def kind_of_view(
         figures=draw,
         console=console,
         notebook=notebook,
-        legend=True,
     )
-
-
-def forms_of(module: str) -> dict[str, Writer]:
-    """The forms of a view, imported late: its `table`, `to_csv`, `to_markdown` and `to_latex`, and JSON.
-
-    Args:
-        module: module of the view.
-
-    Example:
-        >>> list(forms_of("trueval.precision.views.formats"))
-        ['table', 'json', 'csv', 'markdown', 'latex']
-    """
-    texts = {form: late(f"{module}:to_{form}") for form in ("csv", "markdown", "latex")}
-    return {"table": late(f"{module}:table"), "json": to_json, **texts}
 
 
 def files_of(stem: str) -> dict[str, str]:

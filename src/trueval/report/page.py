@@ -20,7 +20,7 @@ from trueval.report.formats import slug
 from trueval.report.generation import ids_of
 from trueval.report.inline_svg import inline
 from trueval.report.kinds import Figures, Kind, find
-from trueval.report.page_content import Block, Figure, PageAnswer, Part, Table
+from trueval.report.page_content import Block, Figure, Part, Table
 from trueval.report.page_errors import explain_drawing_errors, read_by
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.version import __version__
@@ -128,19 +128,11 @@ def parts(directory: Directory) -> tuple[Part, ...]:
         One part for each file of a kind that makes a part.
     """
     return tuple(
-        _with_answer(read_by(kind.page, file, directory), kind)
+        read_by(kind.page, file, directory)
         for kind in kinds_of(directory)
         if kind.page
         for file in directory.of(kind.name)
     )
-
-
-def _with_answer(part: Part, kind: Kind) -> Part:
-    """A part with an answer, as views have it, from one without."""
-    if part.title:
-        return part
-    sentence, *said = [*([part.verdict] if part.verdict else []), *part.summary, *part.advice, *part.findings] or [()]
-    return replace(part, title=kind.name.capitalize(), answer=PageAnswer(sentence=sentence), said=tuple(said))
 
 
 def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:

@@ -262,7 +262,6 @@ class Block:
         cases: under the tables.
         facts: pairs of term and words, at the end.
         place: in the order of `PLACES`; within one place blocks keep the order of their kinds.
-        figures_last: whether the tables come first.
         open: whether it begins unfolded.
     """
 
@@ -274,7 +273,6 @@ class Block:
     cases: tuple[Case, ...] = ()
     facts: tuple[tuple[str, Words], ...] = ()
     place: Place = "values"
-    figures_last: bool = False
     open: bool = False
 
 
@@ -299,22 +297,14 @@ class Part:
         said: further sentences, the most important first.
         legend: how its tables are read.
         notes: what a reader must know of the inputs.
-        verdict: one sentence, what a reader takes home who reads no other; of several parts the first one's leads.
-        summary: further sentences that change what a reader decides, most important first.
-        advice: what to do, most important first.
         blocks: the body.
         closing: conventions and provenance, at the end of the page.
         lead: plots of the first screen.
-        findings: sentences that change no decision, folded under the summary.
     """
 
-    summary: tuple[Words, ...] = ()
-    advice: tuple[Words, ...] = ()
     blocks: tuple[Block, ...] = ()
     closing: tuple[Block, ...] = ()
     lead: tuple[Figure, ...] = ()
-    findings: tuple[Words, ...] = ()
-    verdict: Words = ()
     title: str = ""
     id: str = ""
     answer: PageAnswer = field(default_factory=PageAnswer)

@@ -7,50 +7,10 @@ from collections.abc import Mapping
 
 from trueval.policy.policy import OPTIONS
 from trueval.report.number_texts import NOT_AVAILABLE
-from trueval.report.page_content import Block, PageColumn, Table, counts, row_of, rows_of
-from trueval.report.result_directory import ResultFile, pointer
+from trueval.report.page_content import Block, PageColumn, Table, counts, rows_of
+from trueval.report.result_directory import ResultFile
 
 DEFAULTS: Mapping[str, str] = {"convention": "our own", "tie_precision": "as read", "depth": "no limit"}
-
-
-def policy_block(file: ResultFile) -> Block:
-    """Every choice that changes a number.
-
-    Args:
-        file: results with a policy.
-
-    Returns:
-        A table with one row for each choice.
-    """
-    policy = file.data["policy"]
-    columns = (PageColumn("choice"), PageColumn("value"), PageColumn("meaning"))
-    rows = tuple(
-        row_of(pointer("policy", name), columns, policy, *describe_choice(name, policy[name])) for name in policy
-    )
-    table = Table("policy", ("The choices behind the numbers.",), file.name, columns, rows)
-    return Block("conventions", "Conventions", tables=(table,))
-
-
-def choice_block(file: ResultFile, name: str) -> Block:
-    """The choices behind a result; the policy among them is that of the evaluation, whose page shows it.
-
-    Args:
-        file: a result with "choices".
-        name: name of the result in a heading and in ids.
-
-    Example:
-        >>> file = ResultFile("power.json", "power", {"choices": {"level": 0.95, "clusters": None, "tie_samples": 0}})
-        >>> [[cell.text for cell in row.cells] for row in choice_block(file, "power").tables[0].rows]
-        [['level', '0.95'], ['clusters', '–'], ['tie samples', '0']]
-    """
-    choices = {each: value for each, value in file.data["choices"].items() if each != "policy"}
-    columns = (PageColumn("choice"), PageColumn("value"))
-    rows = tuple(
-        row_of(pointer("choices", each), columns, choices, each.replace("_", " "), format_choice(value))
-        for each, value in choices.items()
-    )
-    table = Table(f"{name}-choices", (f"The choices behind the {name}.",), file.name, columns, rows)
-    return Block(f"{name}-conventions", f"Conventions of the {name}", tables=(table,))
 
 
 def format_choice(value: object) -> str:

@@ -87,35 +87,6 @@ def as_latex(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
     )
 
 
-def as_one_tabular(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
-    r"""A tabular for a paper, each table a part of it under its title; it needs the package booktabs.
-
-    Args:
-        sheets: one or more, with the same columns.
-        sentences: comments above it.
-
-    Example:
-        >>> parts = [TextSheet(name, ("run", "RR"), "Lr", (("bm25", "0.5"),)) for name in ("en", "fr")]
-        >>> print(as_one_tabular(parts, ["Means."]), end="")
-        % Means.
-        \begin{tabular}{lr}
-        \toprule
-        run & RR \\
-        \midrule
-        \multicolumn{2}{c}{en} \\
-        \midrule
-        bm25 & 0.5 \\
-        \midrule
-        \multicolumn{2}{c}{fr} \\
-        \midrule
-        bm25 & 0.5 \\
-        \bottomrule
-        \end{tabular}
-    """
-    rows = [row for sheet in sheets for row in ([latex(sheet.title)], *map(_latex, sheet.rows))]
-    return tabular(_latex(sheets[0].words), rows, _letters(sheets[0]), notes=sentences)
-
-
 def _latex(cells: Iterable[str]) -> list[str]:
     return [latex(cell) for cell in cells]
 

@@ -362,8 +362,3 @@ def one_line(error: Exception) -> str:
     # Reasons are stored in results, which must not reveal local folders.
     said = " ".join(map(strip_folders, str(error).split()))
     return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
-
-
-def rename_run(made: BuiltSystem) -> Run:
-    """The run renamed to its system."""
-    return replace(made.run, name=made.system.name)
