@@ -1,16 +1,20 @@
 """Kinds are found by their entry points, ours like anyone's."""
 
 import json
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 from rich.console import Console
 from tests.report.gold_page import FOLDER
+from tests.tradeoff.frontiers import made_frontier
+from tests.tradeoff.sweeps import large_sweep
 
 from trueval.errors import InputError
 from trueval.report import kinds
 from trueval.report.kinds import GROUP, ROUNDED, Kind, find, names, read_directory
 from trueval.report.number_texts import POINTS
+from trueval.report.page_content import Figure
 
 # Kind → its newest format.
 OURS = {"evaluate": 2, "evaluate-details": 3, "compare": 2, "precision": 2, "explain": 2, "power": 1, "published": 1}
@@ -83,3 +87,26 @@ def test_points_reach_the_forms_that_round_and_no_other(name: str, file: str) ->
         assert "87.50" not in plain
         assert ("87.50" in points, "Values in points" in points) == (form in ROUNDED, form in ROUNDED)
         assert (points == plain) == (form not in ROUNDED)
+
+
+def results_of_views() -> dict[str, dict[str, object]]:
+    kept = {name: json.loads((FOLDER / name).read_text("utf-8")) for name in ("results.json", "comparison.json")}
+    sweep = large_sweep()
+    return {**kept, "sweep": sweep, "frontier": made_frontier(sweep)}
+
+
+@pytest.mark.parametrize("name", ["results.json", "comparison.json", "sweep", "frontier"])
+@pytest.mark.parametrize("form", ["table", "csv", "markdown", "latex", "answer"])
+def test_texts_need_nothing_that_draws(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the extra "report" has no Altair, and one with it should not wait for it."""
+    for module in ("altair", "vl_convert", "jinja2"):
+        monkeypatch.setitem(sys.modules, module, None)
+    result = results_of_views()[name]
+    kind = find(str(result["kind"]))
+    assert kind is not None
+    assert kind.write(result, form)
+
+
+def test_a_figure_is_not_drawn_before_a_page_is_made() -> None:
+    with pytest.raises(TypeError, match="function that draws it"):
+        Figure("a", "A", "about", {"mark": "bar"})

@@ -12,7 +12,7 @@ def test_the_figure_leaves_out_documents_without_a_tie_and_names_every_size() ->
     rows = tie_histogram(np.array([1, 1, 2, 3]))
     figure = tie_figure("ties", "Ties.", {"none": tie_histogram(np.array([1])), "some": rows})
     assert figure is not None
-    spec = figure.chart.to_dict()
+    spec = figure.draw(700).to_dict()
     drawn = spec["data"]["values"]
     assert [(row["name"], row["size"], row["share"]) for row in drawn] == [("some", "2", 2 / 7), ("some", "3–4", 3 / 7)]
     assert spec["encoding"]["x"]["scale"]["domain"] == ["2", "3–4"]

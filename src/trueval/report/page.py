@@ -163,10 +163,9 @@ def _into(folder: Path, draw: Figures) -> Callable[[ResultFile, Directory], tupl
 
 
 def draw_svg(figure: Figure) -> list[tuple[str, str]]:
-    """Draw a figure as SVG: for a screen and for a phone if its width varies, each with its CSS class."""
-    if not callable(figure.chart):
-        return [("", inline(figure.chart))]
-    return [(name, inline(figure.draw(width))) for name, width in WIDTHS.items()]
+    """Draw a figure as SVG, for a screen and for a phone, each with its CSS class; once if a live chart replaces it."""
+    widths = {"": WIDE} if figure.interactive else WIDTHS
+    return [(name, inline(figure.draw(width))) for name, width in widths.items()]
 
 
 def _live(figure: Figure) -> dict[str, object]:

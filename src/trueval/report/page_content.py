@@ -210,9 +210,9 @@ class Figure:
         id: unique on the page.
         title: above the plot.
         description: what it shows, in one sentence; read aloud in place of the plot.
-        chart: Altair chart, or its Vega-Lite as a dict; colors by `trueval.report.figures.tone`. Or a function that
-            draws it at a width in CSS pixels, called for a screen and for a phone, and only when a page is made.
-        wide: whether it takes the whole width of the page; one that is drawn by a function does.
+        draw: from a width in CSS pixels to the Altair chart, or its Vega-Lite as a dict; colors by
+            `trueval.report.figures.tone`. Called for a screen and for a phone, and only when a page is made: a table in
+            a terminal does not wait for Altair, and needs none.
         interactive: whether scripts put the live chart in the place of the SVG, with what its parameters are bound to.
         key: pairs of shape and meaning, shown once above figures that share it; shapes are those of templates/page.css.
     """
@@ -220,14 +220,14 @@ class Figure:
     id: str
     title: str
     description: str
-    chart: Chart | Callable[[int], Chart]
-    wide: bool = False
+    draw: Callable[[int], Chart]
     interactive: bool = False
     key: tuple[tuple[str, str], ...] = ()
 
-    def draw(self, width: int) -> Chart:
-        """The chart, at a width in CSS pixels where it can be drawn at several."""
-        return self.chart(width) if callable(self.chart) else self.chart
+    def __post_init__(self) -> None:
+        # Altair has no types, so mypy cannot tell a chart that is drawn already from the function that draws it.
+        if not callable(self.draw):
+            raise TypeError(f"{self.id}: a figure is given a function that draws it, and not a chart.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

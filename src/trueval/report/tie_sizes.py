@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.figures import Chart, tone
 from trueval.report.formats import distinct
 from trueval.report.number_texts import format_value
 from trueval.report.page_content import Figure
@@ -68,7 +68,7 @@ def tie_figure(name: str, description: str, histograms: Mapping[str, Sequence[Ma
     """
     if not any(row["documents"] for rows in histograms.values() for row in rows[1:]):
         return None
-    return Figure(name, "Sizes of tie groups", description, tie_plot(histograms, width=2 * NARROW), wide=True)
+    return Figure(name, "Sizes of tie groups", description, lambda width: tie_plot(histograms, width=width))
 
 
 def tie_plot(histograms: Mapping[str, Sequence[Mapping[str, object]]], *, width: int, title: str = "") -> Chart:

@@ -18,7 +18,7 @@ from trueval.evaluation.views.verdicts import answer, by_merit, further
 from trueval.policy.policy import OURS
 from trueval.report.json_fields import encode
 from trueval.report.page_content import Figure
-from trueval.report.plots import DOT_KEY, TieInterval, dot_of, dot_plot, lead_figure, row_height
+from trueval.report.plots import DOT_KEY, dot_of, lead_figure, plot_dots
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME
 from trueval.report.view import Answer, Column, Section, Sentence, Sheet, View, policy_section
 
@@ -97,21 +97,16 @@ def _lead(result: CorrectedEvaluation, measures: list[str]) -> Figure | None:
     run = result.runs[0]
     dots = [dot_of(measure, encode(run.measures[measure])) for measure in measures]
     about = f"Expected value and tie range of each measure of {run.name}."
-    return Figure("lead", run.name, about, partial(_plot, dots), key=DOT_KEY)
-
-
-def _plot(dots: list[TieInterval], width: int) -> Any:
-    return dot_plot(dots, width=width, row=row_height(len(dots)))
+    return Figure("lead", run.name, about, partial(plot_dots, dots), key=DOT_KEY)
 
 
 def _figures(result: CorrectedEvaluation, measures: list[str]) -> list[Figure]:
     """A plot of each further measure."""
     found = []
-    for place, measure in enumerate(measures if len(result.runs) > 1 else ()):
+    for place, measure in enumerate(measures[1:] if len(result.runs) > 1 else (), start=1):
         dots = dots_of(result, measure)
         about = f"{measure}: expected value, tie range and tie-broken value of each run; {dots[0].name} comes first."
-        plot = dot_plot(dots, row=row_height(len(dots))) if place else None
-        found += [] if plot is None else [Figure(f"range-{place}", measure, about, plot, key=DOT_KEY)]
+        found.append(Figure(f"range-{place}", measure, about, partial(plot_dots, dots), key=DOT_KEY))
     return found
 
 

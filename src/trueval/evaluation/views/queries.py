@@ -167,8 +167,9 @@ def _query_figure(details: ResultFile, ranked: Sequence[str]) -> Figure:
     title = "Differences of each query" if len(runs) > 1 else "Values of each query"
     title += "" if len(shown) == len(measures) else f" ({', '.join(shown)})"
     description = "The chosen difference of each query, with its range over the orders of equal scores."
-    chart = query_plot(runs, shown, pair)
-    return Figure("per-query", title, description, chart, wide=True, interactive=True, key=QUERY_KEY)
+    return Figure(
+        "per-query", title, description, lambda _: query_plot(runs, shown, pair), interactive=True, key=QUERY_KEY
+    )
 
 
 def _query_table(details: ResultFile) -> Table:

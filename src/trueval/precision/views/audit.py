@@ -20,7 +20,7 @@ from trueval.report.figures import PAPER, Chart, panels
 from trueval.report.formats import distinct
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
 from trueval.report.page_content import Figure
-from trueval.report.plots import DIFFERS, DOT_KEY, TieInterval, dot_plot, row_height
+from trueval.report.plots import DIFFERS, DOT_KEY, TieInterval, plot_dots
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, number, unscaled
 from trueval.report.view import (
     Answer,
@@ -304,11 +304,7 @@ def _value_figures(result: PrecisionAudit) -> Iterator[Figure]:
         ]
         if dots:
             about = f"{measure}: expected value, tie range and tie-broken value in each regime."
-            yield Figure(f"precision-{at}", measure, about, partial(_dots, dots), key=DOT_KEY)
-
-
-def _dots(dots: Sequence[TieInterval], width: int) -> Chart:
-    return dot_plot(dots, width=width, row=row_height(len(dots)))
+            yield Figure(f"precision-{at}", measure, about, partial(plot_dots, dots), key=DOT_KEY)
 
 
 def _dot(name: str, value: RegimeMean, expected: float) -> TieInterval:

@@ -132,9 +132,7 @@ def chart_figure(points: Sequence[ConfigurationPoint], measure: str, percentile:
     key = SHAPES if any(point.chance is not None for point in points) else PLAIN_SHAPES
     draw = partial(frontier_chart, points, percentile, currency)
     title = f"{measure} against {' and '.join(there)}"
-    return Figure(
-        "frontier-chart", title, description, lambda width: draw(width=width), wide=True, interactive=True, key=key
-    )
+    return Figure("frontier-chart", title, description, lambda width: draw(width=width), interactive=True, key=key)
 
 
 def chart_words(points: Sequence[ConfigurationPoint], chart: Figure | None) -> str:
