@@ -252,13 +252,17 @@ class _Block(ABC):
         """How far scores of the same documents in other columns may be from each other.
 
         The last bits of a product may depend on the column: with the kernels of OpenBLAS for AVX2, those of 3 % of the
-        scores. One product, which has the first of the documents twice, tells whether they do.
+        scores. One product, which has the first of the documents twice, tells whether they do. Its second half is
+        shuffled: kernels that repeat every few columns could else have both of each document in columns of the same
+        kind, and nothing would differ.
         """
         sizes = self.sizes(places)
         count = max(1, int(sizes.cumsum().searchsorted(PROBED, "right")))
-        scores, _ = self.scores(np.tile(places[:count], 2), pad_size(2 * int(sizes[:count].sum())))
+        shuffled = np.random.default_rng(0).permutation(count)
+        twice = np.concatenate([places[:count], places[shuffled]])
+        scores, _ = self.scores(twice, pad_size(2 * int(sizes[:count].sum())))
         row, column = np.indices((len(self.queries), count)).reshape(2, -1)
-        first, second = (self.on.pick(scores, row, column + shift) for shift in (0, count))
+        first, second = (self.on.pick(scores, row, at) for at in (shuffled[column], count + column))
         with np.errstate(invalid="ignore"):
             error = MARGIN * float(np.abs(first - second).max())
         return error if np.isfinite(error) else 0.0  # what is no number is refused where it is compared
