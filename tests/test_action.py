@@ -246,7 +246,7 @@ def test_the_action_gates_twice_and_comments_once(tmp_path: Path, github: GitHub
     lines = comment["body"].splitlines()
     assert lines[1].startswith("**trueval: worse.** new: RR lost 0.5 against main; the 95% interval of the difference")
     assert "| RR | 1.0000 | 0.5000 | -0.5000 [-0.5000, -0.5000] | 0.01 | worse |" in lines
-    assert "## trueval: the check failed" in summary(runner)
+    assert "**the check failed**" in summary(runner)
     assert (tmp_path / "results" / "report.html").is_file()
     write(tmp_path, "new", [1] * QUERIES)  # the second push leaves retrieval as it was on main
     done = run_action(tmp_path, runner, **inputs)

@@ -307,7 +307,7 @@ def test_a_matrix_of_many_measures_goes_on_below(trueval: Command, runs: Path) -
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 60
     matrix = out.partition("Runs by measures")[2].partition("higher is better")[0]
     assert max(len(line.rstrip()) for line in matrix.splitlines()) <= 60
-    assert len(re.findall(r"^run ", matrix, flags=re.MULTILINE)) == 2
+    assert len(re.findall(r"^run ", matrix, flags=re.MULTILINE)) == 3
     assert all(name in matrix for name in measures.split())
 
 

@@ -83,6 +83,13 @@ def test_the_sample_comes_with_its_files_and_overwrites_none(trueval: Command, t
     assert (tmp_path / "labels.qrels").read_text(encoding="utf-8") == "mine"
 
 
+def test_a_file_is_no_place_for_a_project(trueval: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine", encoding="utf-8")
+    status, _, err = trueval("init", "--sample", "--out", tmp_path / "mine")
+    assert (status, "--out must name a folder" in err, "Traceback" in err) == (1, True, False)
+    assert (tmp_path / "mine").read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.slow
 def test_the_sample_documents_go_the_whole_way(trueval: Command, tmp_path: Path, monkeypatch) -> None:
     """Chunks have the ids of the labels, and every question has a passage of grade 5."""

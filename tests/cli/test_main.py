@@ -92,16 +92,18 @@ def test_help_loads_no_heavy_library() -> None:
     assert loaded_by(["evaluate", "--help"], ["numpy", "polars", "scipy", "torch", "sklearn"]) == "[]"
 
 
-def test_help_is_there_in_half_a_second() -> None:
+def test_help_loads_few_modules() -> None:
+    """What decides how soon help is there, and the same on every machine: 425 when written, 65 of them ours."""
     code = (
-        "import os, sys, time; sys.argv = ['trueval', '--help']\n"
+        "import sys; sys.argv = ['trueval', '--help']\n"
         "from trueval.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(time.process_time())"
+        "print(len(sys.modules), sum(name.startswith('trueval') for name in sys.modules))"
     )
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8") for _ in range(3)]
-    assert min(float(run.stdout.splitlines()[-1]) for run in runs) < 0.5
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8").stdout
+    every, ours = map(int, printed.splitlines()[-1].split())
+    assert (every < 500, ours < 80) == (True, True)
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:

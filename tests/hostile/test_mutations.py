@@ -19,7 +19,6 @@ from tests.report.results import results, value
 
 from trueval.errors import InputError, TruevalError
 from trueval.evaluation.stored_scores import read_runs
-from trueval.evaluation.views import evaluation
 from trueval.report.generation import stamp_of
 from trueval.report.kinds import directory_of, read_directory
 from trueval.report.page import page, parts, write_figures
@@ -101,9 +100,8 @@ def mutate(files: dict[str, bytes], rng: random.Random) -> dict[str, bytes]:
     return {**files, name: encoded(mutated(document, rng.choice(list(places(document))), new))}
 
 
-def test_forty_mutations_of_an_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forty_mutations_of_an_evaluation(tmp_path: Path) -> None:
     """Of one run and one measure, without its plot, as plots take their time."""
-    monkeypatch.setattr(evaluation, "dot_plot", lambda *_, **__: {})
     statistics = {"query": "q", "measure": "RR", "expected": 0.5, "lowest": 0.5, "highest": 1.0, "tie_broken": 0.5}
     held = results({"a": {"RR": value(0.2, 0.25, 0.4, 0.3)}})
     held["runs"][0]["queries"] = 1

@@ -18,7 +18,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     table = Table("energy-table", ("What each run used.",), file.name, columns, rows)
     first = Number(f"{runs[0]['joules']:g}", runs[0]["joules"], file.source("runs", 0, "joules"))
     return Part(
-        summary=(("The first run used ", first, " joules."),), blocks=(Block("energy", "Energy", tables=(table,)),)
+        said=(("The first run used ", first, " joules."),), blocks=(Block("energy", "Energy", tables=(table,)),)
     )
 
 

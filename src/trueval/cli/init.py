@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import typer
 
-from trueval.cli.output import say, write_atomically
+from trueval.cli.output import check_folder, say, write_atomically
 from trueval.cli.short_help import common_options
 from trueval.report.number_texts import count_phrase
 
@@ -78,6 +78,7 @@ def init(
 
     Example: trueval init --sample
     """
+    check_folder(out)
     if sample:
         corpus, language, reranker = corpus or "corpus", language or "en", reranker or ""
         model, judge = "all-MiniLM-L6-v2" if model is None else model, judge or f"labels:{LABELS}"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Outcome, trueval  # noqa: F401  the fixture
 from tests.golden.audited_world import World, written
+from tests.report.results import places_of
 
 from trueval.comparison.labels.correction import Corrected
 from trueval.comparison.views.kind import CORRECTION
@@ -149,10 +150,10 @@ def test_every_number_of_the_page_is_where_it_says(trueval: Command, worlds: dic
     data, part = directory.files[0].data, page_of(directory)
     shown = 0
     for table in (table for block in part.blocks for table in block.tables):
-        for row in table.rows:
-            for cell in row.cells:
-                if cell.source:
-                    assert read_pointer(data, cell.source) == cell.value
+        for row, places in zip(table.rows, places_of(table), strict=True):
+            for cell, place in zip(row.cells, places, strict=True):
+                if place:
+                    assert read_pointer(data, place) == cell.value
                     shown += 1
     assert shown > 6 * 9 * 2
 

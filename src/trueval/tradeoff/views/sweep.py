@@ -181,7 +181,7 @@ def _reason_sheet(result: SweepResult) -> list[Sheet[_ReasonRow]]:
             further = count_phrase(len(of) - REASONS, "further reason", "further reasons")
             rows.append(_ReasonRow(what, "others", f"{further} in sweep.json"))
     columns: list[Column[_ReasonRow]] = [
-        Column("not there", lambda row: row.what),
+        Column("status", lambda row: row.what),
         Column("configuration", lambda row: row.names, NAME),
         Column("reason", lambda row: row.reason, NAME),
     ]
