@@ -126,8 +126,18 @@ def test_forty_mutations_of_an_evaluation(tmp_path: Path) -> None:
             [],
             "results.json#/runs/1/ties: a result of kind evaluate must be an object",
         ),
-        ("details.json", ("runs", 0, "name"), DROPPED, "at or near details.json#/runs/0/name (KeyError"),
-        ("details.json", ("runs",), None, "at or near details.json#/runs (TypeError"),
+        (
+            "details.json",
+            ("runs",),
+            None,
+            "details.json#/runs: a result of kind evaluate-details must be a list here. Got None.",
+        ),
+        (
+            "details.json",
+            ("runs", 0, "per_query", 0, "measure"),
+            DROPPED,
+            "at or near details.json#/runs/0/per_query/0/measure (KeyError",
+        ),
         (
             "comparison.json",
             ("leaderboards", 0, "ranking"),

@@ -2,18 +2,23 @@
 
 from trueval.report.folded_tables import pack_table
 from trueval.report.number_texts import format_difference, format_value
-from trueval.report.page_content import PageColumn, Table, row_of
+from trueval.report.page_content import Cell, PageColumn, Row, Table
 
 COLUMNS = (
     PageColumn("run", "/run"),
-    PageColumn("AP", "/AP", True, format_value, lambda _: True),
+    PageColumn("AP", "/AP", True, format_value),
     PageColumn("gain", "/gain", True, format_difference, turned="-/gain"),
     PageColumn("grade", "/grade", True, lambda grade: "not judged" if grade is None else f"{grade:g}"),
 )
 
 
 def table(*entries: dict, turned: bool = False) -> Table:
-    rows = tuple(row_of(f"/{place}", COLUMNS, entry, turned=turned) for place, entry in enumerate(entries))
+    """Cells of AP are strong."""
+    rows = tuple(
+        Row(f"/{place}", tuple(Cell(each.show(value), value, each.title == "AP") for each, value in cells), turned)
+        for place, entry in enumerate(entries)
+        if (cells := [(each, entry[each.title]) for each in COLUMNS])
+    )
     return Table("t", ("All.",), "f.json", COLUMNS, rows)
 
 
@@ -34,6 +39,6 @@ def test_what_a_form_cannot_say_travels_as_text() -> None:
 
 
 def test_a_turned_row_says_so() -> None:
-    assert pack_table(table({"run": "a", "AP": 0.25, "gain": 0.5, "grade": 1}, turned=True))["rows"][0][:5] == [
+    assert pack_table(table({"run": "a", "AP": 0.25, "gain": -0.5, "grade": 1}, turned=True))["rows"][0][:5] == [
         "/0", 1, "a", 0.25, -0.5,
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from trueval.report.tie_sizes import tie_figure, tie_histogram
 
 
 def test_no_groups_make_no_histogram() -> None:
-    assert tie_histogram(np.array([], dtype=np.int64)) == []
+    assert tie_histogram(np.array([], dtype=np.int64)) == ()
 
 
 def test_the_figure_leaves_out_documents_without_a_tie_and_names_every_size() -> None:

@@ -6,27 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from trueval.report.json_fields import OMITTED, encode, renamed
+from trueval.evaluation.evaluation_result import QueryValues
+from trueval.report.json_fields import OMITTED, encode
 from trueval.report.result import Result
-
-
-@dataclass(frozen=True)
-class TieBin:
-    """The tie groups of `least` to `most` documents.
-
-    Attributes:
-        least: smallest size.
-        most: largest size.
-        groups: number of groups.
-        documents: number of documents in them.
-        share: share of all listed documents.
-    """
-
-    least: int = field(metadata=renamed("from"))
-    most: int = field(metadata=renamed("to"))
-    groups: int
-    documents: int
-    share: float
+from trueval.report.tie_sizes import TieBin
 
 
 @dataclass(frozen=True)
@@ -118,7 +101,7 @@ class RunDetails(RunEvidence):
     """
 
     queries: int | None = field(default=None, metadata=OMITTED)
-    per_query: Iterable[Mapping[str, Any]] = ()
+    per_query: Iterable[QueryValues] = ()
 
 
 @dataclass(frozen=True)

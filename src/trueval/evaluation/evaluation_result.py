@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypedDict
 
 from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
@@ -52,6 +52,18 @@ class RunTies:
     documents: int = 0
 
 
+class QueryValues(TypedDict):
+    """The values of a measure on a query; None where a number is not available. Rows are read and written unchecked."""
+
+    query: str
+    measure: str
+    expected: float | None
+    lowest: float | None
+    highest: float | None
+    tie_broken: float | None
+    sd: float | None
+
+
 @dataclass(frozen=True)
 class RunMeans:
     """The means of a run.
@@ -78,7 +90,7 @@ class RunMeans:
     notes: tuple[str, ...]
     content: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
     matched: int | None = field(default=NOT_ASKED, metadata=OMITTED)
-    per_query: Iterable[Mapping[str, Any]] | None = field(default=None, metadata=OMITTED)
+    per_query: Iterable[QueryValues] | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, repr=False)

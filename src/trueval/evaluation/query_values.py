@@ -7,13 +7,14 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import Place
+from trueval.evaluation.evaluation_result import QueryValues
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.files.source.source_bytes import read_bytes
 from trueval.files.tabular.parquet_sizes import check_sizes
@@ -39,11 +40,11 @@ class QueryRows:
     def __init__(self, scores: Scores) -> None:
         self.scores = scores
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[QueryValues]:
         """Yield the rows query by query, each with every measure."""
         for start in range(0, len(self.scores.query_ids), ROWS_AS_DICTS):
             end = min(start + ROWS_AS_DICTS, len(self.scores.query_ids))
-            yield from self.scores.at(np.arange(start, end)).to_polars().to_dicts()
+            yield from cast("list[QueryValues]", self.scores.at(np.arange(start, end)).to_polars().to_dicts())
 
     def json_rows(self, end: str) -> Iterator[str]:
         """The rows as JSON text, built column by column: `to_json` writes them this way.

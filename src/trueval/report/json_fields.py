@@ -72,7 +72,7 @@ def encode(value: object) -> Any:
 
 
 def find_pointers(result: object) -> dict[int, str]:
-    """The places of the dataclasses of a result in its JSON.
+    """The places of the dataclasses and mappings of a result in its JSON.
 
     Args:
         result: result, which must outlive the pointers.
@@ -88,6 +88,7 @@ def find_pointers(result: object) -> dict[int, str]:
             for each in fields(value):
                 visit(getattr(value, each.name), (*keys, key_of(each)))
         elif isinstance(value, Mapping):
+            found.setdefault(id(value), pointer(*keys))
             for name, each in value.items():
                 visit(each, (*keys, name))
         elif isinstance(value, list | tuple):

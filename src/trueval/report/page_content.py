@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueval.report.figures import Chart
-from trueval.report.number_texts import format_difference, format_value, whole
-from trueval.report.result_directory import ResultFile, pointer
 
 
 class Number(NamedTuple):
@@ -55,7 +53,6 @@ class PageColumn(NamedTuple):
             "" where the column shows neither.
         numeric: whether it holds numbers: set to the right, sorted as numbers.
         show: how a value is written.
-        strong: which values the reader should look at first.
         turned: the field in rows that show a pair the other way round, the second of it first; the same one if empty.
     """
 
@@ -63,62 +60,7 @@ class PageColumn(NamedTuple):
     field: str = ""
     numeric: bool = False
     show: Callable[[Any], str] = str
-    strong: Callable[[Any], bool] = lambda _: False
     turned: str = ""
-
-    def cell(self, entry: Mapping[str, object], *, turned: bool = False) -> Cell:
-        """The cell of a source row: of the value that the field points to, so that the two cannot disagree.
-
-        Args:
-            entry: the source row, as the JSON holds it; what it lacks is None.
-            turned: whether the row shows a pair the other way round.
-
-        Example:
-            >>> PageColumn("cuts", "/ties/cut_queries").cell({"ties": {"cut_queries": ["q1", "q2"]}})
-            Cell(text='2', value=2, strong=False, source='')
-            >>> PageColumn("gain", "/gain", turned="-/gain").cell({"gain": 2}, turned=True)
-            Cell(text='-2', value=-2, strong=False, source='')
-        """
-        ends = [_read_field(entry, field) for field in ((turned and self.turned) or self.field).split(" - ")]
-        if len(ends) == 2:
-            value = None if None in ends else ends[0] - ends[1]
-        else:
-            value = len(ends[0]) if isinstance(ends[0], list) else ends[0]
-        return Cell(self.show(value), value, bool(self.strong(value)))
-
-
-def counts(title: str, field: str) -> PageColumn:
-    """A column of counts.
-
-    Args:
-        title: its heading.
-        field: as in Column.
-    """
-    return PageColumn(title, field, numeric=True, show=whole)
-
-
-def _read_field(entry: Any, field: str) -> Any:
-    # Fields name what our own JSON holds, in which no name has "~" or "/" that a pointer would escape.
-    if "/" not in field:
-        return float(field)
-    for key in field.split("/")[1:]:
-        entry = entry[int(key)] if isinstance(entry, list) else (entry or {}).get(key)
-    if not field.startswith("-") or entry is None:
-        return entry
-    return -entry if entry else entry  # no "-0.0" for a difference of nothing
-
-
-def statistic(name: str, title: str = "") -> PageColumn:
-    """The column of a statistic of a measure: its values are fractions, a bias has its sign, the expectation is strong.
-
-    Args:
-        name: name of the statistic in the JSON.
-        title: its heading, the name if empty.
-    """
-    show = format_difference if name == "bias" else format_value
-    return PageColumn(
-        title or name.replace("_", "-"), f"/{name}", numeric=True, show=show, strong=lambda _: name == "expected"
-    )
 
 
 class Row(NamedTuple):
@@ -133,50 +75,6 @@ class Row(NamedTuple):
     source: str
     cells: tuple[Cell, ...]
     turned: bool = False
-
-
-def row_of(
-    source: str, columns: Iterable[PageColumn], entry: Mapping[str, object], *told: str, turned: bool = False
-) -> Row:
-    """A row whose columns with a field show what the entry holds there.
-
-    Args:
-        source: where the entry is, a JSON pointer inside the table's file.
-        columns: columns of the table.
-        entry: what the pointer points to.
-        told: texts of the columns without a field, in their order.
-        turned: whether to show a pair the other way round.
-    """
-    texts = iter(told)
-    cells = (each.cell(entry, turned=turned) if each.field else Cell(text := next(texts), text) for each in columns)
-    return Row(source, tuple(cells), turned)
-
-
-def rows_of(
-    file: ResultFile, columns: Iterable[PageColumn], *keys: str | int, told: Callable[[Any], str] | None = None
-) -> tuple[Row, ...]:
-    """One row per entry of a list, in the order of the file.
-
-    Args:
-        file: the result.
-        columns: columns of the table.
-        keys: names and indices that lead to the list, from the top level down.
-        told: the text of the column without a field, from an entry; None where every column has one.
-
-    Example:
-        >>> file = ResultFile("a.json", "a", {"runs": [{"name": "bm25", "depth": 10}]})
-        >>> columns = [PageColumn("run"), PageColumn("depth", "/depth")]
-        >>> (row,) = rows_of(file, columns, "runs", told=lambda run: run["name"])
-        >>> row.source, [cell.text for cell in row.cells]
-        ('/runs/0', ['bm25', '10'])
-    """
-    entries: Any = file.data
-    for key in keys:
-        entries = entries[key]
-    return tuple(
-        row_of(pointer(*keys, place), columns, entry, *(() if told is None else (told(entry),)))
-        for place, entry in enumerate(entries)
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -260,7 +158,6 @@ class Block:
         figures: side by side where there is room.
         tables: under the figures.
         cases: under the tables.
-        facts: pairs of term and words, at the end.
         place: in the order of `PLACES`; within one place blocks keep the order of their kinds.
         open: whether it begins unfolded.
     """
@@ -271,7 +168,6 @@ class Block:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     cases: tuple[Case, ...] = ()
-    facts: tuple[tuple[str, Words], ...] = ()
     place: Place = "values"
     open: bool = False
 

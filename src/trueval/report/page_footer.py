@@ -1,4 +1,4 @@
-"""The end of every page: the choices behind the numbers, and their provenance."""
+"""Choices behind numbers, in words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from trueval.policy.policy import OPTIONS
 from trueval.report.number_texts import NOT_AVAILABLE
-from trueval.report.page_content import Block, PageColumn, Table, counts, rows_of
-from trueval.report.result_directory import ResultFile
 
 DEFAULTS: Mapping[str, str] = {"convention": "our own", "tie_precision": "as read", "depth": "no limit"}
 
@@ -22,30 +20,6 @@ def format_choice(value: object) -> str:
     if isinstance(value, Mapping):
         return f"{value['count']:,} ({value['source']})"
     return NOT_AVAILABLE if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def provenance_block(file: ResultFile) -> Block:
-    """Files, versions, command, date.
-
-    Args:
-        file: details of an evaluation.
-
-    Returns:
-        A table of files, and facts.
-    """
-    data = file.data
-    columns = (
-        PageColumn("role", "/role"),
-        PageColumn("file", "/path", show=lambda path: "standard input" if path == "-" else path),
-        counts("bytes", "/bytes"),
-        PageColumn("SHA-256", "/sha256", show=lambda digest: digest or NOT_AVAILABLE),
-    )
-    rows = rows_of(file, columns, "files")
-    table = Table("files", ("The files that were read.",), file.name, columns, rows)
-    versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
-    told = {"Written": data["written"], "Command": data["command"], "Versions": versions}
-    facts = tuple((term, (words,)) for term, words in told.items())
-    return Block("provenance", "Provenance", tables=(table,), facts=facts)
 
 
 def describe_choice(name: str, value: object) -> tuple[str, str, str]:

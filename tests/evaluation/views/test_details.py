@@ -13,14 +13,13 @@ from trueval.errors import InputError
 from trueval.evaluation.details_result import EvaluationDetails
 from trueval.evaluation.scores import Scores
 from trueval.evaluation.views import details
-from trueval.evaluation.views.details import DETAILS, DOCUMENTS, add_texts, run_evidence, select_queries, to_details
-from trueval.evaluation.views.queries import query_block
+from trueval.evaluation.views.details import DOCUMENTS, add_texts, run_evidence, select_queries, to_details
+from trueval.evaluation.views.queries import view
 from trueval.files import read_table
 from trueval.files.source.fingerprints import record_files
 from trueval.report.formats import to_json
 from trueval.report.json_fields import encode
 from trueval.report.provenance import provenance
-from trueval.report.result_directory import ResultFile
 
 JUDGMENTS = Judgments.from_dict({"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"d": 1}})
 RUN = Run.from_dict({"q1": {"x": 9.0, "a": 2.04, "b": 2.0, "y": 1.0, "z": 1.0}, "q2": {"d": 3.0}, "q9": {"a": 1.0}})
@@ -157,9 +156,10 @@ def test_the_page_says_that_it_shows_some_queries(monkeypatch: pytest.MonkeyPatc
     scores = evaluate(run, JUDGMENTS, "RR@10")
     held = to_details([run_evidence(run, JUDGMENTS, scores)], [scores], [])
     assert [row["query"] for row in held["runs"][0]["per_query"]] == ["q1"]
-    block = query_block(ResultFile("details.json", DETAILS.name, held))
-    assert block is not None
-    assert block.words[1] == ("Shown are the 1 of 2 queries that ties move most; queries.parquet holds all.",)
+    shown = view(EvaluationDetails.from_dict(json.loads(to_json(held))))
+    words = shown.sections[0].words
+    assert isinstance(words, str)
+    assert words.endswith("Shown are the 1 of 2 queries that ties move most; queries.parquet holds all.")
 
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")

@@ -16,7 +16,6 @@ from trueval.evaluation.details_result import (
     MovedQuery,
     RunDetails,
     RunEvidence,
-    TieBin,
     TiedDocument,
     TieGroup,
 )
@@ -24,8 +23,7 @@ from trueval.evaluation.query_values import QueryRows
 from trueval.evaluation.scores import STATISTICS
 from trueval.evaluation.views.texts import read_texts
 from trueval.files.texts.text_files import find_parts
-from trueval.report.formats import to_json
-from trueval.report.kinds import Kind, late
+from trueval.report.kinds import kind_of_view, late
 from trueval.report.provenance import provenance
 from trueval.report.tie_sizes import tie_histogram
 from trueval.standings.counting import list_documents
@@ -39,14 +37,14 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
     from trueval.run import Run
 
-DETAILS = Kind(
+DETAILS = kind_of_view(
     EvaluationDetails.KIND,
-    EvaluationDetails.FORMAT,
+    "trueval.evaluation.details_result:EvaluationDetails",
+    "trueval.evaluation.views.queries:view",
+    format=EvaluationDetails.FORMAT,
     order=11,
-    text={"json": to_json},
-    files={"details.json": "json"},
-    page=late("trueval.evaluation.views.queries:build"),
-)
+    stem="details",
+)._replace(files={"details.json": "json"}, page=late("trueval.evaluation.views.queries:build"))
 
 MOST_ROWS = 100_000  # values of queries, of all runs and measures: some 20 MB
 WORST = 5  # queries named for each measure, by range and again by |bias|
@@ -70,8 +68,9 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> RunEvidence:
         (measure, row) for column, measure in enumerate(scores.measures) for row in _most_moved(scores, column, measure)
     ]
     listed = list_documents(run, judgments, scores.policy, {row.query for _, row in moved})
-    bins = tuple(TieBin(*row.values()) for row in tie_histogram(listed.sizes))
-    return RunEvidence(scores.name, bins, tuple(_worst(moved, listed.frame, judgments, scores.policy.depth)))
+    return RunEvidence(
+        scores.name, tie_histogram(listed.sizes), tuple(_worst(moved, listed.frame, judgments, scores.policy.depth))
+    )
 
 
 def to_details(

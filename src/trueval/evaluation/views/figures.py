@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from trueval.evaluation.details_result import RunDetails, RunEvidence
 from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.views.verdicts import by_merit
 from trueval.report.figures import PAPER, Chart, panels, tone, write_figure
@@ -49,11 +50,11 @@ def draw_tie_ranges(result: Evaluation, stem: Path) -> tuple[Path, ...]:
     return write_figure(panels(charts), stem) if charts else ()
 
 
-def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path, ...]:
+def draw_tie_groups(runs: Sequence[RunEvidence], stem: Path) -> tuple[Path, ...]:
     """Draw the share of documents in tie groups of each size.
 
     Args:
-        runs: entries of details.json with name and tie_groups.
+        runs: what ties do in each run.
         stem: path without suffix.
 
     Returns:
@@ -62,24 +63,23 @@ def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path
     Raises:
         MissingExtraError: Altair or vl-convert is not installed.
     """
-    return write_figure(tie_plot({run["name"]: run["tie_groups"] for run in runs}, width=PAPER), stem)
+    return write_figure(tie_plot({run.name: run.tie_groups for run in runs}, width=PAPER), stem)
 
 
-def query_plot(runs: Sequence[Mapping[str, Any]], measures: Sequence[str], start: tuple[int, int]) -> Chart:
+def query_plot(runs: Sequence[RunDetails], measures: Sequence[str]) -> Chart:
     """One bar per query: the value of one run, or the difference of two, with its tie range.
 
     Readers choose the runs, the measure and the order of the bars, which are parameters of the plot. The values of a
     query are stored as three short numbers: expected, and the offsets of lowest, highest and tie-broken.
 
     Args:
-        runs: entries of details.json with name and per_query, all of the same queries.
+        runs: all of the same queries; the plot begins with the first two.
         measures: shown.
-        start: indices of the first run and of the one it is compared with, -1 for none.
     """
     import altair as alt
 
-    names = [run["name"] for run in runs]
-    queries = list(dict.fromkeys(row["query"] for row in runs[0]["per_query"]))
+    names = [run.name for run in runs]
+    queries = list(dict.fromkeys(row["query"] for row in runs[0].per_query))
     data = [
         _values(run, measure) | {"run": i, "measure": j}
         for i, run in enumerate(runs)
@@ -94,8 +94,8 @@ def query_plot(runs: Sequence[Mapping[str, Any]], measures: Sequence[str], start
         return alt.param(name=name, value=value, bind=bind)
 
     parameters = [
-        choice("first", start[0], places, names, "Run"),
-        choice("second", start[1], [-1, *places], none + names, "less"),
+        choice("first", 0, places, names, "Run"),
+        choice("second", 1 if len(runs) > 1 else -1, [-1, *places], none + names, "less"),
         choice("measure", 0, list(range(len(measures))), list(measures), "Measure"),
         choice("order", 0, [0, 1, 2], orders, "Sorted by"),
         alt.param(name="names", value=queries),
@@ -165,18 +165,15 @@ def _differences(chart: Any) -> Any:
     return chart.transform_window([rank], sort=[alt.SortField("key", order="descending")])
 
 
-def _values(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
-    rows = [row for row in run["per_query"] if row["measure"] == measure]
-    found: dict[str, list[float | None]] = {"e": [_round_value(row["expected"]) for row in rows]}
-    for letter, name in {"d": "lowest", "u": "highest", "t": "tie_broken"}.items():
-        added = [_round_value(_less(row[name], row["expected"])) for row in rows]
-        found[letter] = [each or 0 for each in added]
-    return found
+def _values(run: RunDetails, measure: str) -> dict[str, list[float | None]]:
+    rows = [row for row in run.per_query if row["measure"] == measure]
+    return {
+        "e": [None if row["expected"] is None else round(row["expected"], DECIMALS) for row in rows],
+        "d": [_offset(row["lowest"], row["expected"]) for row in rows],
+        "u": [_offset(row["highest"], row["expected"]) for row in rows],
+        "t": [_offset(row["tie_broken"], row["expected"]) for row in rows],
+    }
 
 
-def _less(value: float | None, expected: float | None) -> float | None:
-    return None if value is None or expected is None else value - expected
-
-
-def _round_value(value: float | None) -> float | None:
-    return None if value is None else round(value, DECIMALS)
+def _offset(value: float | None, expected: float | None) -> float:
+    return 0 if value is None or expected is None else round(value - expected, DECIMALS) or 0

@@ -37,9 +37,9 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
         return ()
     prefix = "" if file.name == "results.json" else f"{Path(file.name).stem}-"
     written = [*draw_tie_ranges(result, folder / f"{prefix}tie-ranges")]
-    fitting_details = (each.data for each in directory.of(EvaluationDetails.KIND) if belongs(each.data, file.data))
-    runs: list[dict[str, Any]] = next(fitting_details, {"runs": []})["runs"]
-    if any(len(run["tie_groups"]) > 1 for run in runs):  # the first bin is that of documents without a tie
+    details = (each for each in directory.of(EvaluationDetails.KIND) if belongs(each, file))
+    runs = next((EvaluationDetails.from_dict(each.data, each.name).runs for each in details), ())
+    if any(len(run.tie_groups) > 1 for run in runs):  # the first bin is that of documents without a tie
         written += draw_tie_groups(runs, folder / f"{prefix}tie-groups")
     # A folder may hold comparisons of other runs too, or under other choices: the first that fits gives the marks.
     names = {run.name for run in result.runs}

@@ -1,52 +1,78 @@
-"""The queries of an evaluation: all in a plot and a table, the worst ones with their tied documents."""
+"""The view of an evaluation's details: all queries in a plot and a table, those that ties move with their documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
-from trueval.evaluation.evaluation_result import Evaluation
+from trueval.evaluation.details_result import (
+    EvaluationDetails,
+    FileRead,
+    MovedQuery,
+    TiedDocument,
+    TieGroup,
+)
+from trueval.evaluation.evaluation_result import Evaluation, QueryValues
 from trueval.evaluation.query_values import QUERIES
 from trueval.evaluation.views.figures import PLOTTED, query_plot
 from trueval.report.generation import ids_of
-from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
-from trueval.report.page_content import (
-    Block,
-    Case,
-    Cell,
-    Figure,
-    Number,
-    PageAnswer,
-    PageColumn,
-    Part,
-    Table,
-    Words,
-    row_of,
-    statistic,
-)
-from trueval.report.page_footer import provenance_block
-from trueval.report.result_directory import Directory, ResultFile, pointer
-from trueval.report.tie_sizes import size_name, tie_figure
+from trueval.report.number_texts import NOT_AVAILABLE
+from trueval.report.page_content import Figure, Part
+from trueval.report.result_directory import Directory, ResultFile
+from trueval.report.tie_sizes import TieBin, tie_figure
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, Unit, unscaled
+from trueval.report.view import Answer, Case, Column, Quantity, Section, Sentence, Sheet, View
+from trueval.report.view_page import part_of
 
+DETAILS_FILE: Final = "details.json"
 MOST_ROWS = 5_000  # of the table of queries; more make a page slow
 MOST_POINTS = 100_000  # query values that the page carries for its plot
 WIDEST, BIASED = 3, 1  # cases shown for each measure: by range, and by |bias|
-
-
-class _Row(NamedTuple):
-    run: int
-    place: int
-    name: str
-    row: Mapping[str, Any]
-
-
-# What is said where the folder holds no evaluation that these details are of.
-OTHERS: Words = ("These are details of another evaluation: of other runs, or under another policy.",)
-QUERY_KEY = (
+# Sentence for a folder that has an evaluation, but none that these details are of.
+OTHERS: Final = "These are details of another evaluation: of other runs, or under another policy."
+QUERY_KEY: Final = (
     ("pillar", "expected value of a query, or difference of two runs"),
     ("rule", "what the order of ties can make of it"),
     ("lying", "tie-broken, where it differs"),
 )
+
+
+class _Worst(NamedTuple):
+    """A query that ties move, with its run."""
+
+    run: str
+    query: MovedQuery
+    id: str
+
+
+class _Query(NamedTuple):
+    """The values of a query in a run."""
+
+    run: str
+    values: QueryValues
+
+    @property
+    def range(self) -> float | None:
+        """Highest - lowest."""
+        lowest, highest = self.values["lowest"], self.values["highest"]
+        return None if lowest is None or highest is None else highest - lowest
+
+
+class _Size(NamedTuple):
+    """The tie groups of some sizes in a run."""
+
+    run: str
+    bin: TieBin
+
+
+def _write_score(score: float | str) -> str:
+    # Infinities are texts already, since JSON has no number for them (details.py).
+    return score if isinstance(score, str) else f"{score:.8g}"
+
+
+SCORE: Final[Unit] = unscaled(_write_score)
+GRADE: Final[Unit] = unscaled(lambda grade: "not judged" if grade is None else f"{grade:g}")
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -56,240 +82,215 @@ def build(file: ResultFile, directory: Directory) -> Part:
         file: the details.
         directory: folder that may hold the evaluation.
     """
+    result = EvaluationDetails.from_dict(file.data, str(directory.path / file.name))
+    part = part_of(view(result), file, result)
     evaluations = directory.of(Evaluation.KIND)
-    blocks = (query_block(file), worst_block(file), _tie_block(file))
-    return Part(
-        title="Queries and ties",
-        answer=PageAnswer(sentence=_answer(file)),
-        said=() if not evaluations or any(belongs(file.data, each.data) for each in evaluations) else (OTHERS,),
-        blocks=tuple(each for each in blocks if each is not None),
-        closing=(provenance_block(file),),
-    )
+    if not evaluations or any(belongs(file, each) for each in evaluations):
+        return part
+    return replace(part, said=((OTHERS,),))
 
 
-def belongs(details: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
-    """Whether details belong to results: same runs, measures and policy, written together.
+def belongs(details: ResultFile, evaluation: ResultFile) -> bool:
+    """Whether details belong to an evaluation: same runs, measures and policy, written together.
 
     Args:
-        details: content of details.json.
-        results: content of results.json.
+        details: file of the details.
+        evaluation: file of the evaluation.
     """
-    if details["policy"] != results["policy"] or len(details["runs"]) != len(results["runs"]):
+    mine, other = (
+        EvaluationDetails.from_dict(details.data, details.name),
+        Evaluation.from_dict(evaluation.data, evaluation.name),
+    )
+    if mine.policy != other.policy or len(mine.runs) != len(other.runs):
         return False
-    if ids_of([details]) != ids_of([results]):
+    if ids_of([details.data]) != ids_of([evaluation.data]):
         return False
     return all(
-        mine["name"] == other["name"] and {row["measure"] for row in mine["per_query"]} <= other["measures"].keys()
-        for mine, other in zip(details["runs"], results["runs"], strict=True)
+        run.name == means.name and {row["measure"] for row in run.per_query} <= means.measures.keys()
+        for run, means in zip(mine.runs, other.runs, strict=True)
     )
 
 
-def _answer(details: ResultFile) -> Words:
+def view(result: EvaluationDetails) -> View:
+    """What the page shows beside the means of an evaluation.
+
+    Args:
+        result: details.json.
+    """
+    rows = [_Query(run.name, row) for run in result.runs for row in run.per_query]
+    return View(
+        title="Queries and ties",
+        answer=_answer(result),
+        sections=[*_queries(result, rows), *_worst(result), _sizes(result), _provenance(result)],
+        csv=Sheet("", rows, [Column(each.title, each.value) for each in QUERY_COLUMNS]),
+    )
+
+
+def _answer(result: EvaluationDetails) -> Answer:
     """The query that ties move most."""
-    every = [
-        (row["range"], index, place, run["name"], row)
-        for index, run in enumerate(details.data["runs"])
-        for place, row in enumerate(run["worst"])
-    ]
+    question = "Which query do ties move most?"
+    every = [_Worst(run.name, each, "") for run in result.runs for each in run.worst]
     if not every:
-        return ("Ties change the value of no query.",)
-    _, index, place, name, row = max(every, key=lambda each: each[0])
-
-    def number(field: str) -> Number:
-        return Number(format_value(row[field]), row[field], details.source("runs", index, "worst", place, field))
-
-    about = f"Ties move query {row['query']} most: its {row['measure']} of {name} is between "
-    return (about, number("lowest"), " and ", number("highest"), ".")
+        return Answer("Ties change the value of no query.", question)
+    run, most, _ = max(every, key=lambda each: each.query.range)
+    ends = (Quantity(most, "lowest"), " and ", Quantity(most, "highest"), ".")
+    return Answer((f"Ties move query {most.query} most: its {most.measure} of {run} is between ", *ends), question)
 
 
-def _tie_block(details: ResultFile) -> Block:
-    """The sizes of the tie groups of each run."""
-    histograms = {run["name"]: run["tie_groups"] for run in details.data["runs"]}
-    description = "Share of the listed documents that are in tie groups of each size, for each run."
-    figure = tie_figure("tie-groups", description, histograms)
-    figures = () if figure is None else (figure,)
-    return Block("tie-sizes", "Sizes of tie groups", figures=figures, tables=(_size_table(details),), place="details")
-
-
-def _size_table(details: ResultFile) -> Table:
-    columns = (
-        PageColumn("run"),
-        PageColumn("size of group", "/from", numeric=True),
-        *(PageColumn(name, f"/{name}", numeric=True) for name in ("groups", "documents")),
-        statistic("share", "share of documents"),
-    )
-    rows = []
-    for index, run in enumerate(details.data["runs"]):
-        for place, bin_ in enumerate(run["tie_groups"]):
-            row = row_of(pointer("runs", index, "tie_groups", place), columns, bin_, run["name"])
-            # A bin sorts by its least size and shows both ends.
-            sizes = Cell(size_name(bin_), bin_["from"])
-            rows.append(row._replace(cells=(row.cells[0], sizes, *row.cells[2:])))
-    caption = ("Tie groups by size; a group of 1 is a document without a tie.",)
-    return Table("group-sizes", caption, details.name, columns, tuple(rows), folded=True)
-
-
-def query_block(details: ResultFile, ranked: Sequence[str] = ()) -> Block | None:
-    """All queries: a plot of one run or of the difference of two, and a table.
-
-    Args:
-        details: details of the evaluation.
-        ranked: names of the runs, best first; the plot starts with the first two.
-
-    Returns:
-        The block; None where there are no queries.
-    """
-    if not any(run["per_query"] for run in details.data["runs"]):
-        return None
-    words = (
-        "Choose any two runs and a measure: each bar is the difference on one query, the first run's value less the "
-        "second's, and its line reaches over all differences that the orders of equal scores allow.",
-    )
-    figure, table = _query_figure(details, ranked), _query_table(details)
-    first = details.data["runs"][0]
-    shown = len({row["query"] for row in first["per_query"]})
-    some = ((_some(shown, first["queries"]),),) if shown < first.get("queries", 0) else ()
-    return Block("queries", "Queries", words=(words, *some), figures=(figure,), tables=(table,), place="details")
-
-
-def _some(shown: int, queries: int) -> str:
-    return f"Shown are the {shown:,} of {queries:,} queries that ties move most; {QUERIES} holds all."
-
-
-def _query_figure(details: ResultFile, ranked: Sequence[str]) -> Figure:
-    runs = details.data["runs"]
-    measures = list(dict.fromkeys(row["measure"] for row in runs[0]["per_query"]))
-    queries = {row["query"] for row in runs[0]["per_query"]}
-    shown = measures[: max(1, MOST_POINTS // max(1, len(PLOTTED) * len(runs) * len(queries)))]
-    places = {run["name"]: place for place, run in enumerate(runs)}
-    start = [*(places[name] for name in ranked if name in places), *places.values()]
-    pair = (start[0], next((place for place in start if place != start[0]), -1))
-    title = "Differences of each query" if len(runs) > 1 else "Values of each query"
-    title += "" if len(shown) == len(measures) else f" ({', '.join(shown)})"
-    description = "The chosen difference of each query, with its range over the orders of equal scores."
-    return Figure(
-        "per-query", title, description, lambda _: query_plot(runs, shown, pair), interactive=True, key=QUERY_KEY
-    )
-
-
-def _query_table(details: ResultFile) -> Table:
-    columns = (
-        *(PageColumn("run"), PageColumn("query", "/query"), PageColumn("measure", "/measure")),
-        *map(statistic, (*PLOTTED, "sd")),
-        PageColumn("range", "/highest - /lowest", numeric=True, show=format_value),
-    )
-    places = [
-        _Row(index, place, run["name"], row)
-        for index, run in enumerate(details.data["runs"])
-        for place, row in enumerate(run["per_query"])
-    ]
-    shown, caption = places, "Every run, query and measure."
-    if len(places) > MOST_ROWS:
-        shown = sorted(places, key=lambda each: -_range(each.row))[:MOST_ROWS]
-        where = QUERIES if "queries" in details.data["runs"][0] else details.name  # as older versions had it
-        caption = f"The {len(shown):,} of {_all_rows(details):,} rows with the widest range; {where} holds all."
-    rows = tuple(
-        row_of(pointer("runs", each.run, "per_query", each.place), columns, each.row, each.name) for each in shown
-    )
-    return Table("per-query-table", (caption,), details.name, columns, rows, folded=True)
-
-
-def _all_rows(details: ResultFile) -> int:
-    runs = details.data["runs"]
-    measures = [len({row["measure"] for row in run["per_query"]}) for run in runs]
-    counts = zip(runs, measures, strict=True)
-    return sum(run["queries"] * count if "queries" in run else len(run["per_query"]) for run, count in counts)
-
-
-def _range(row: Mapping[str, Any]) -> float:
-    if row["lowest"] is None or row["highest"] is None:
-        return 0.0
-    return float(row["highest"] - row["lowest"])
-
-
-def worst_block(details: ResultFile) -> Block | None:
-    """The queries most affected by ties, with the documents that share their scores.
-
-    Args:
-        details: details of the evaluation.
-
-    Returns:
-        The block; None where ties move nothing.
-    """
-    every = [
-        _Row(index, place, run["name"], row)
-        for index, run in enumerate(details.data["runs"])
-        for place, row in enumerate(run["worst"])
-    ]
-    chosen: list[_Row] = []
-    for measure in dict.fromkeys(worst.row["measure"] for worst in every):
-        mine = [worst for worst in every if worst.row["measure"] == measure]
-        # Two lists: a tool can be far off on a query whose range is not among the widest, and then its bias is news.
-        widest = sorted(mine, key=lambda worst: -worst.row["range"])[:WIDEST]
-        biased = sorted(mine, key=lambda worst: -abs(worst.row["bias"] or 0.0))[:BIASED]
-        chosen += [*widest, *(worst for worst in biased if worst not in widest)]
-    if not chosen:
-        return None
-    words = (
-        f"For each measure the {WIDEST} queries with the widest range and the one with the largest bias, over all "
-        f"runs. Each opens to its tied documents; {details.name} holds more.",
-    )
-    cases = tuple(_case(details, worst) for worst in chosen)
-    return Block("worst", "Queries that ties move most", words=(words,), cases=cases, place="details")
-
-
-def _score(score: float | str) -> str:
-    # Infinities are texts already, since JSON has no number for them (details.py).
-    return score if isinstance(score, str) else f"{score:.8g}"
-
-
-def _case(details: ResultFile, worst: _Row) -> Case:
-    row, keys = worst.row, ("runs", worst.run, "worst", worst.place)
-
-    def number(name: str) -> Number:
-        text = format_difference(row[name]) if name == "bias" else format_value(row[name])
-        return Number(text, row[name], details.source(*keys, name))
-
-    title: Words = (f"{row['measure']}, query {row['query']} of {worst.name}: range ", number("range"))
-    title += (", bias ", number("bias")) if row["bias"] is not None else ()
-    values: Words = ("Lowest ", number("lowest"), ", expected ", number("expected"), ", highest ", number("highest"))
-    values += (", tie-broken ", number("tie_broken"), ".") if row["tie_broken"] is not None else (".",)
-    words: tuple[Words, ...] = ((f"“{row['text']}”",), values) if row.get("text") else (values,)
-    if not row["groups"]:
-        words += (("None of the groups within the cutoff holds a judged document.",),)
-    tables = tuple(_group_table(details, worst, index, group) for index, group in enumerate(row["groups"]))
-    return Case(title, words, tables)
-
-
-DOCUMENT_COLUMNS = (
-    PageColumn("document", "/document"),
-    PageColumn(
-        "grade",
-        "/grade",
-        numeric=True,
-        show=lambda grade: "not judged" if grade is None else f"{grade:g}",
-        strong=lambda grade: grade is not None and grade > 0,
-    ),
-    PageColumn("score as read", "/score", numeric=True, show=_score),
+QUERY_COLUMNS: Final[tuple[Column[_Query], ...]] = (
+    Column("run", lambda row: row.run, NAME),
+    Column("query", lambda row: row.values["query"], NAME),
+    Column("measure", lambda row: row.values["measure"], NAME),
+    Column("expected", lambda row: row.values["expected"], FRACTION, strong=True),
+    Column("lowest", lambda row: row.values["lowest"], FRACTION),
+    Column("highest", lambda row: row.values["highest"], FRACTION),
+    Column("tie-broken", lambda row: row.values["tie_broken"], FRACTION),
+    Column("sd", lambda row: row.values["sd"], FRACTION),
+    Column("range", lambda row: row.range, FRACTION),
 )
 
 
-def _group_table(details: ResultFile, worst: _Row, index: int, group: Mapping[str, Any]) -> Table:
-    keys = ("runs", worst.run, "worst", worst.place, "groups", index)
+def _queries(result: EvaluationDetails, rows: Sequence[_Query]) -> Iterator[Section]:
+    """All queries: a plot of one run or of the difference of two, and a table."""
+    if not rows:
+        return
+    words = (
+        "Choose any two runs and a measure: each bar is the difference on one query, the first run's value less the "
+        "second's, and its line reaches over all differences that the orders of equal scores allow."
+    )
+    first = result.runs[0]
+    shown, queries = len({row["query"] for row in first.per_query}), first.queries or 0
+    if shown < queries:
+        words += f" Shown are the {shown:,} of {queries:,} queries that ties move most; {QUERIES} holds all."
+    table, caption = rows, "Every run, query and measure."
+    if len(rows) > MOST_ROWS:
+        table = sorted(rows, key=lambda row: -(row.range or 0.0))[:MOST_ROWS]
+        caption = f"The {len(table):,} of {_all_rows(result):,} rows with the widest range; {QUERIES} holds all."
+    sheet = Sheet("Queries", table, QUERY_COLUMNS, caption, folded=True, id="per-query-table")
+    yield Section("Queries", [sheet], words, [_query_figure(result)], id="queries")
 
-    def count(name: str) -> Number:
-        return Number(str(group[name]), group[name], details.source(*keys, name))
 
-    with_text = any("text" in document for document in group["documents"])
-    columns = (*DOCUMENT_COLUMNS, PageColumn("text")) if with_text else DOCUMENT_COLUMNS
-    rows = []
-    for place, document in enumerate(group["documents"]):
-        text = ". ".join(document[part] for part in ("title", "text") if document.get(part)) or NOT_AVAILABLE
-        rows.append(row_of(pointer(*keys, "documents", place), columns, document, text))
-    first, last, size, judged = map(count, ("first_rank", "last_rank", "size", "judged"))
-    share = f" share the score {_score(group['score'])}: "
-    caption = ("Ranks ", first, " to ", last, share, size, " documents, ", judged, " judged.")
-    more = group["size"] - len(rows)
-    notes = (f"{more} more documents of this group are not shown.",) if more else ()
-    name = f"group-{worst.run}-{worst.place}-{index}"
-    return Table(name, caption, details.name, columns, tuple(rows), notes)
+def _query_figure(result: EvaluationDetails) -> Figure:
+    """Differences of the first two runs, until a reader chooses others."""
+    runs = result.runs
+    measures = list(dict.fromkeys(row["measure"] for row in runs[0].per_query))
+    queries = {row["query"] for row in runs[0].per_query}
+    shown = measures[: max(1, MOST_POINTS // max(1, len(PLOTTED) * len(runs) * len(queries)))]
+    title = "Differences of each query" if len(runs) > 1 else "Values of each query"
+    title += "" if len(shown) == len(measures) else f" ({', '.join(shown)})"
+    description = "The chosen difference of each query, with its range over the orders of equal scores."
+    return Figure("per-query", title, description, lambda _: query_plot(runs, shown), interactive=True, key=QUERY_KEY)
+
+
+def _all_rows(result: EvaluationDetails) -> int:
+    measures = (len({row["measure"] for row in run.per_query}) for run in result.runs)
+    return sum((run.queries or 0) * count for run, count in zip(result.runs, measures, strict=True))
+
+
+def _worst(result: EvaluationDetails) -> Iterator[Section]:
+    """The queries most affected by ties, with the documents that share their scores."""
+    every = [
+        _Worst(run.name, each, f"{index}-{place}")
+        for index, run in enumerate(result.runs)
+        for place, each in enumerate(run.worst)
+    ]
+    chosen: list[_Worst] = []
+    for measure in dict.fromkeys(each.query.measure for each in every):
+        mine = [each for each in every if each.query.measure == measure]
+        # Two lists: a tool can be far off on a query whose range is not among the widest, and then its bias is news.
+        widest = sorted(mine, key=lambda each: -each.query.range)[:WIDEST]
+        biased = sorted(mine, key=lambda each: -_bias(each.query))[:BIASED]
+        chosen += [*widest, *(each for each in biased if each not in widest)]
+    if chosen:
+        words = (
+            f"For each measure the {WIDEST} queries with the widest range and the one with the largest bias, over all "
+            f"runs. Each opens to its tied documents; {DETAILS_FILE} holds more."
+        )
+        yield Section("Queries that ties move most", words=words, cases=list(map(_case, chosen)), id="worst")
+
+
+def _bias(query: MovedQuery) -> float:
+    return abs(query.bias) if query.bias == query.bias else 0.0
+
+
+def _case(worst: _Worst) -> Case:
+    query = worst.query
+    broken = query.bias == query.bias
+    title: Sentence = (
+        f"{query.measure}, query {query.query} of {worst.run}: range ",
+        Quantity(query, "range"),
+        *((", bias ", Quantity(query, "bias", DIFFERENCE)) if broken else ()),
+    )
+    values: Sentence = (
+        *("Lowest ", Quantity(query, "lowest"), ", expected ", Quantity(query, "expected")),
+        *(", highest ", Quantity(query, "highest")),
+        *((", tie-broken ", Quantity(query, "tie_broken")) if broken else ()),
+        ".",
+    )
+    words: list[Sentence] = [f"“{query.text}”", values] if query.text else [values]
+    if not query.groups:
+        words.append("None of the groups within the cutoff holds a judged document.")
+    sheets = [_group_sheet(group, f"group-{worst.id}-{index}") for index, group in enumerate(query.groups)]
+    return Case(title, words, sheets)
+
+
+DOCUMENT_COLUMNS: Final[tuple[Column[TiedDocument], ...]] = (
+    Column("document", lambda row: row.document, NAME),
+    Column("grade", lambda row: row.grade, GRADE, strong=lambda grade: grade is not None and grade > 0),
+    Column("score as read", lambda row: row.score, SCORE),
+)
+
+
+def _describe(document: TiedDocument) -> str:
+    return ". ".join(filter(None, (document.title, document.text))) or NOT_AVAILABLE
+
+
+def _group_sheet(group: TieGroup, name: str) -> Sheet[TiedDocument]:
+    """The documents of a tie group, with their texts where a collection has them."""
+    with_text = any(each.text is not None for each in group.documents)
+    columns = (*DOCUMENT_COLUMNS, Column("text", _describe)) if with_text else DOCUMENT_COLUMNS
+    ranks = f"Ranks {group.first_rank} to {group.last_rank} share the score {_write_score(group.score)}"
+    caption = f"{ranks}: {group.size} documents, {group.judged} judged."
+    more = group.size - len(group.documents)
+    notes = [f"{more} more documents of this group are not shown."] if more else []
+    return Sheet("Tie group", group.documents, columns, caption, notes, id=name)
+
+
+def _sizes(result: EvaluationDetails) -> Section:
+    """The sizes of the tie groups of each run."""
+    histograms = {run.name: run.tie_groups for run in result.runs}
+    description = "Share of the listed documents that are in tie groups of each size, for each run."
+    figure = tie_figure("tie-groups", description, histograms)
+    rows = [_Size(run.name, each) for run in result.runs for each in run.tie_groups]
+    caption = "Tie groups by size; a group of 1 is a document without a tie."
+    sheet = Sheet("Sizes of tie groups", rows, SIZE_COLUMNS, caption, folded=True, id="group-sizes")
+    return Section("Sizes of tie groups", [sheet], figures=[] if figure is None else [figure], id="tie-sizes")
+
+
+SIZE_COLUMNS: Final[tuple[Column[_Size], ...]] = (
+    Column("run", lambda row: row.run, NAME),
+    Column("size from", lambda row: row.bin.least, COUNT),
+    Column("to", lambda row: row.bin.most, COUNT),
+    Column("groups", lambda row: row.bin.groups, COUNT),
+    Column("documents", lambda row: row.bin.documents, COUNT),
+    Column("share of documents", lambda row: row.bin.share, FRACTION),
+)
+
+FILE_COLUMNS: Final[tuple[Column[FileRead], ...]] = (
+    Column("role", lambda row: row.role),
+    Column("file", lambda row: row.path, unscaled(lambda path: "standard input" if path == "-" else path, "L")),
+    Column("bytes", lambda row: row.bytes, COUNT),
+    Column("SHA-256", lambda row: row.sha256, unscaled(lambda digest: digest or NOT_AVAILABLE, "L")),
+)
+
+
+def _provenance(result: EvaluationDetails) -> Section:
+    """Files, versions, command, date."""
+    versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
+    rows = {"written": result.written, "command": result.command, "versions": versions}
+    about = [Column[tuple[str, str]]("what", lambda row: row[0]), Column[tuple[str, str]]("value", lambda row: row[1])]
+    sheets: list[Sheet[Any]] = [
+        Sheet("The files that were read", result.files, FILE_COLUMNS, id="files"),
+        Sheet("How the results were made", list(rows.items()), about),
+    ]
+    return Section("Provenance", sheets, closing=True, id="provenance")
