@@ -6,6 +6,7 @@ import copy
 import csv
 import io
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,12 @@ from tests.tradeoff.sweeps import large_sweep, made_sweep
 
 from trueval.report.number_texts import FRACTIONS, POINTS
 from trueval.report.terminal import render_text
+from trueval.report.units import FRACTION, TEXT
 from trueval.tradeoff.runner.sweep_result import SweepResult
 from trueval.tradeoff.views import paper_tables as made
 from trueval.tradeoff.views.cost_tables import scenarios
 from trueval.tradeoff.views.kind import SWEEP
-from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, format_cell
+from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, Row, format_cell, number_of
 from trueval.tradeoff.views.pipelines import PipelineTexts
 from trueval.tradeoff.views.pipelines import pipelines_of as pipelines_of_result
 
@@ -58,12 +60,18 @@ def found(sweep, name: str) -> list[PaperTable]:
     return [each for each in paper_tables(sweep) if each.name == name and isinstance(each, PaperTable)]
 
 
-def numbers(table: PaperTable) -> list[list[float | None]]:
-    return [[cell.value for cell in row if isinstance(cell, CellValue)] for row in table.rows]
+def numbers(table: PaperTable) -> list[list[Any]]:
+    return [
+        [number_of(cell) for cell, unit in zip(row, table.units, strict=True) if unit is not TEXT] for row in table.rows
+    ]
 
 
 def labels(table: PaperTable) -> list[str]:
-    return [str(row[table.words - 1]) for row in table.rows]
+    return [str(row[table.units.count(TEXT) - 1]) for row in table.rows]
+
+
+def texts(table: PaperTable, row: Row) -> list[str]:
+    return [format_cell(cell, unit, FRACTIONS) for cell, unit in zip(row, table.units, strict=True)]
 
 
 def test_every_table_of_the_paper_is_made_of_its_own_data() -> None:
@@ -95,10 +103,10 @@ def test_table_7_has_the_changes_of_its_values_and_not_the_misprints() -> None:
     (table,) = found(PAPER, "Table 7")
     flat, graph, coded = table.rows
     assert flat[0] == "flat"
-    told = [format_cell(cell, FRACTIONS) for cell in graph]
+    told = texts(table, graph)
     assert told[5:8] == ["0.5940 (-6.6%)", "0.6160 (-9.0%)", "0.5800 (-7.2%)"]
     assert told[-1] == "35.4 (-25.6%)"
-    assert format_cell(coded[2], FRACTIONS) == "0.5210 (-12.0%)"
+    assert texts(table, coded)[2] == "0.5210 (-12.0%)"
     assert all(not isinstance(cell, CellValue) or cell.change is None for cell in flat)
 
 
@@ -116,7 +124,7 @@ def test_the_rules_of_scenarios_choose_what_the_paper_chose_but_for_the_cost_sav
     assert paper.pop("cost saver") == ("voyage-3.5-lite (1024d)", "rerank-2.5-lite", 50)
     assert told == paper
     table = found(PAPER, "Table 8")[0]
-    costs = {row[0]: row[4].value for row in table.rows if isinstance(row[4], CellValue)}
+    costs = {row[0]: row[4] for row in table.rows}
     assert {name: costs[name] for name in paper if name != "baseline"} == pytest.approx(
         {"quality push": 2.5, "efficient small-dim": 2.5, "high-K check": 5.0}
     )
@@ -239,12 +247,11 @@ def test_ceilings_are_of_the_best_that_reranks_a_hybrid_pool_even_if_a_dense_one
 
 def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
     value = CellValue(0.5, low=0.4, high=0.6, lowest=0.49, highest=0.51)
-    assert format_cell(value, FRACTIONS) == "0.5000 [0.4000, 0.6000] ties [0.4900, 0.5100]"
-    assert format_cell(value, POINTS) == "50.00 [40.00, 60.00] ties [49.00, 51.00]"
-    assert format_cell(value._replace(lowest=0.5, highest=0.5), FRACTIONS) == "0.5000 [0.4000, 0.6000]"
-    assert format_cell(value, FRACTIONS, uncertain=False) == "0.5000"
-    assert format_cell(value._replace(change=-0.1), FRACTIONS).startswith("0.5000 (-10.0%) [0.4000")
-    assert format_cell(CellValue(None, low=0.1, high=0.2), FRACTIONS) == "–"
+    assert format_cell(value, FRACTION, FRACTIONS) == "0.5000 [0.4000, 0.6000] ties [0.4900, 0.5100]"
+    assert format_cell(value, FRACTION, POINTS) == "50.00 [40.00, 60.00] ties [49.00, 51.00]"
+    assert format_cell(value._replace(lowest=0.5, highest=0.5), FRACTION, FRACTIONS) == "0.5000 [0.4000, 0.6000]"
+    assert format_cell(value._replace(change=-0.1), FRACTION, FRACTIONS).startswith("0.5000 (-10.0%) [0.4000")
+    assert format_cell(CellValue(None, low=0.1, high=0.2), FRACTION, FRACTIONS) == "–"
 
 
 @pytest.mark.parametrize(

@@ -4,119 +4,152 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 
+from trueval.report.units import COUNT, TEXT, number
 from trueval.tradeoff.quality.efficiency import efficiency
-from trueval.tradeoff.runner.sweep_result import SweepResult
-from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, of_measure, row_of
+from trueval.tradeoff.runner.sweep_result import SweepPrices
+from trueval.tradeoff.views.paper_cells import CellValue, PaperColumn, PaperTable, TableSource, of_measure, table_of
 from trueval.tradeoff.views.pipelines import PipelineTexts, cost_of, cutoffs, disambiguate_labels
-from trueval.tradeoff.views.quality_tables import RERANKED, TOP
-
-Made = Iterator[PaperTable | MissingTable]
+from trueval.tradeoff.views.quality_tables import RERANKED, TOP, labels, latency, words
+from trueval.tradeoff.views.units import MILLISECONDS, MONEY
 
 EFFICIENT: Final = ("N-Recall4+", "RA-nWG")  # at a shallow and a deep K
-PRICED: Final = 'add a price: [prices] rerank = "rerank-2.5", a name of the price book.'
 TIMED: Final = "add [latency] with queries above 0."
+MEAN_TOKENS: Final = "mean tokens of a candidate, query and document together"
+MOST_EFFICIENT: Final = f"best efficiency, performance over latency; top {TOP}"
+MEDIANS: Final = "median latency of the reranker by depth, ms"
+TOKEN_COUNT: Final = number(",.1f")
+RATIO: Final = number(".3f")
 
 
-def of_prices(sweep: SweepResult, pipelines: Sequence[PipelineTexts]) -> Made:
-    """The two tables of §3.2.1: cost of reranking and of generator input per 1,000 queries."""
-    told = sweep.prices
-    currency, day = ("", "no date") if told is None else (told.currency or "", told.date or "no date")
+def price_sources(prices: SweepPrices | None) -> tuple[TableSource, TableSource]:
+    """The two tables of §3.2.1: cost of reranking and of generator input per 1,000 queries.
+
+    Args:
+        prices: of the sweep.
+    """
+    currency, day = ("", "no date") if prices is None else (prices.currency or "", prices.date or "no date")
     of = f"1,000 queries, {currency}, prices of {day}"
-    yield _reranking_table(pipelines, f"cost of reranking {of}")
-    yield _generation(pipelines, f"cost of input of the generator for {of}", told.generator if told else None)
+    generator = (prices and prices.generator) or "generator"
+    return (
+        TableSource(
+            "Prices of reranking",
+            "cost by depth",
+            partial(_reranking_prices, f"cost of reranking {of}"),
+            partial(_needs, 'add a price: [prices] rerank = "rerank-2.5", a name of the price book.'),
+        ),
+        TableSource(
+            "Prices of generation",
+            "cost of input of the generator by K",
+            partial(_generation_prices, f"cost of input of the generator for {of}", generator),
+            'name a generator: [prices] generator = "gpt-5", a name of the price book.',
+        ),
+    )
 
 
-def _reranking_table(pipelines: Sequence[PipelineTexts], title: str) -> PaperTable | MissingTable:
+def _needs(cure: str, pipelines: Sequence[PipelineTexts]) -> str:
+    """What to add: a reranker, or else the cure."""
+    return cure if any(each.reranked for each in pipelines) else f"add {RERANKED}."
+
+
+def _reranking_prices(title: str, pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     priced = [each for each in pipelines if each.reranked and _part(each, "rerank") is not None]
-    if not priced:
-        return MissingTable("Prices of reranking", "cost by depth", PRICED if _some(pipelines) else f"add {RERANKED}.")
-    rerankers = list(dict.fromkeys(str(each.reranker) for each in priced))
-    rows = []
-    for depth in sorted({each.depth or 0 for each in priced}):
-        here = [each for each in priced if each.depth == depth]
-        costs = [[_part(each, "rerank") for each in here if each.reranker == one] for one in rerankers]
-        tokens = _mean([each.candidate_tokens for each in here])
-        rows.append(
-            row_of(str(depth), CellValue(tokens, "tokens"), *(CellValue(_mean(cost), "money") for cost in costs))
+
+    def cost(reranker: str) -> PaperColumn[list[PipelineTexts]]:
+        return PaperColumn(
+            reranker, lambda rows: _mean([_part(each, "rerank") for each in rows if each.reranker == reranker]), MONEY
         )
-    return PaperTable("Prices of reranking", title, ("depth", "tokens a candidate", *rerankers), tuple(rows))
+
+    columns: list[PaperColumn[list[PipelineTexts]]] = [
+        PaperColumn("depth", lambda rows: str(rows[0].depth or 0), TEXT),
+        PaperColumn("tokens a candidate", lambda rows: _mean([each.candidate_tokens for each in rows]), TOKEN_COUNT),
+        *map(cost, dict.fromkeys(str(each.reranker) for each in priced)),
+    ]
+    depths = sorted({each.depth or 0 for each in priced})
+    if priced:
+        yield table_of(title, [[each for each in priced if each.depth == depth] for depth in depths], columns)
 
 
-def _generation(pipelines: Sequence[PipelineTexts], title: str, generator: str | None) -> PaperTable | MissingTable:
-    name, rows = "Prices of generation", []
-    for k in cutoffs(pipelines):
-        here = [each.at[k] for each in pipelines if k in each.at]
-        tokens = _mean([each.prompt_tokens for each in here])
-        cost = _mean([cost_of(each, "generator") for each in here])
-        if cost is not None:
-            total = None if tokens is None else 1000 * tokens
-            rows.append((str(k), CellValue(total, "count"), CellValue(cost, "money")))
-    if not rows:
-        cure = 'name a generator: [prices] generator = "gpt-5", a name of the price book.'
-        return MissingTable(name, "cost of input of the generator by K", cure)
-    head = ("contexts a query (K)", "input tokens", generator or "generator")
-    return PaperTable(name, title, head, tuple(rows), notes=("Input alone: what a generator writes costs more.",))
+def _generation_prices(title: str, generator: str, pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
+    def cost(k: int) -> float | None:
+        return _mean([cost_of(each.at[k], "generator") for each in pipelines if k in each.at])
+
+    def tokens(k: int) -> float | None:
+        mean = _mean([each.at[k].prompt_tokens for each in pipelines if k in each.at])
+        return None if mean is None else 1000 * mean
+
+    rows = [k for k in cutoffs(pipelines) if cost(k) is not None]
+    columns: list[PaperColumn[int]] = [
+        PaperColumn("contexts a query (K)", str, TEXT),
+        PaperColumn("input tokens", tokens, COUNT),
+        PaperColumn(generator, cost, MONEY),
+    ]
+    if rows:
+        yield table_of(title, rows, columns, ["Input alone: what a generator writes costs more."])
 
 
-def of_tokens(pipelines: Sequence[PipelineTexts]) -> Made:
+class _Tokens(NamedTuple):
+    """Mean tokens of a candidate, by system."""
+
+    reranker: str
+    depth: int
+    tokens: list[float]
+
+
+def _candidate_tokens(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Table 14: mean tokens of a candidate by depth, and their variation between systems."""
-    title = "mean tokens of a candidate, query and document together"
     groups: dict[tuple[str, int], list[float]] = {}
     for each in pipelines:
         tokens = each.candidate_tokens
         if each.reranked and tokens is not None:
             groups.setdefault((str(each.reranker), each.depth or 0), []).append(tokens)
-    if not groups:
-        yield MissingTable("Table 14", title, f"add {RERANKED}.")
-        return
-    rows = tuple(
-        (
-            reranker,
-            str(depth),
-            CellValue(statistics.fmean(tokens), "tokens"),
-            CellValue(statistics.stdev(tokens) if len(tokens) > 1 else None, "tokens"),
-            CellValue(len(tokens), "count"),
-        )
-        for (reranker, depth), tokens in sorted(groups.items())
-    )
-    yield PaperTable("Table 14", title, ("reranker", "depth", "mean tokens", "sd over systems", "systems"), rows, 2)
+    columns: list[PaperColumn[_Tokens]] = [
+        PaperColumn("reranker", lambda row: row.reranker, TEXT),
+        PaperColumn("depth", lambda row: str(row.depth), TEXT),
+        PaperColumn("mean tokens", lambda row: statistics.fmean(row.tokens), TOKEN_COUNT),
+        PaperColumn(
+            "sd over systems",
+            lambda row: statistics.stdev(row.tokens) if len(row.tokens) > 1 else None,
+            TOKEN_COUNT,
+        ),
+        PaperColumn("systems", lambda row: len(row.tokens), COUNT),
+    ]
+    if groups:
+        yield table_of(MEAN_TOKENS, [_Tokens(*key, tokens) for key, tokens in sorted(groups.items())], columns)
 
 
-def of_latency(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Tables 15 and 16: median latency by depth, one table per reranker; further ones are also called Table 16."""
-    title = "median latency of the reranker by depth, ms"
+def _latency_by_depth(first: bool, pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
+    """Tables 15 and 16: median latency by depth, one table per reranker; all but the first are called Table 16."""
     timed = [each for each in pipelines if each.reranked and each.seconds("rerank") is not None]
     rerankers = list(dict.fromkeys(str(each.reranker) for each in timed))
-    if not rerankers:
-        yield MissingTable("Table 15", title, TIMED if _some(pipelines) else f"add {RERANKED}.")
-    for place, reranker in enumerate(rerankers):
-        yield _latency(f"Table {min(15 + place, 16)}", f"{reranker}: {title}", timed, reranker)
-    if len(rerankers) < 2:
-        yield MissingTable("Table 16", title, "add a second model to [rerank].")
+    for reranker in rerankers[:1] if first else rerankers[1:]:
+        yield _medians(reranker, [each for each in timed if each.reranker == reranker])
 
 
-def _latency(name: str, title: str, timed: Sequence[PipelineTexts], reranker: str) -> PaperTable:
-    here = [each for each in timed if each.reranker == reranker]
-    depths = sorted({each.depth or 0 for each in here})
+def _medians(reranker: str, timed: Sequence[PipelineTexts]) -> PaperTable:
     # Systems that differ in the depth alone are one row.
     rows: dict[tuple[tuple[str, str], ...], dict[int, PipelineTexts]] = {}
-    for each in here:
+    for each in timed:
         others = {"method": each.method, **each.system.values}
         key = tuple(sorted((name, str(value)) for name, value in others.items() if name != "rerank.depth"))
         rows.setdefault(key, {})[each.depth or 0] = each
     first = [next(iter(by.values())) for by in rows.values()]
-    labels = disambiguate_labels([f"{each.embedder}" for each in first], first)
-    cells = (tuple(_times(by.get(depth)) for depth in depths) for by in rows.values())
-    body = tuple(row_of(label, *times) for label, times in zip(labels, cells, strict=True))
-    return PaperTable(name, title, ("model", *(f"depth {depth}" for depth in depths)), body)
+    names = dict(zip(rows, disambiguate_labels([each.embedder for each in first], first), strict=True))
+
+    def median(depth: int) -> PaperColumn[tuple[tuple[str, str], ...]]:
+        return PaperColumn(f"depth {depth}", lambda key: _rerank_time(rows[key].get(depth)), MILLISECONDS)
+
+    depths = sorted({each.depth or 0 for each in timed})
+    columns = [PaperColumn("model", names.__getitem__, TEXT), *map(median, depths)]
+    return table_of(f"{reranker}: {MEDIANS}", rows, columns)
 
 
-def _times(pipeline: PipelineTexts | None) -> CellValue:
+def _rerank_time(pipeline: PipelineTexts | None) -> CellValue | None:
     stages = () if pipeline is None else pipeline.system.stages
     told = next((stage.p50 for stage in stages if stage.name == "rerank"), None)
-    return CellValue(None, "ms") if told is None else CellValue(told.value, "ms", low=told.low, high=told.high)
+    return None if told is None else CellValue(told.value, low=told.low, high=told.high)
 
 
 class Scenario(NamedTuple):
@@ -174,7 +207,9 @@ def scenarios(pipelines: Sequence[PipelineTexts], baseline: str | None = None) -
     return found if deepest else found[:-1]
 
 
-def _best(name: str, rule: str, known: Sequence[PipelineTexts], key: Callable[[PipelineTexts], Any]) -> list[Scenario]:
+def _best(
+    name: str, rule: str, known: Sequence[PipelineTexts], key: Callable[[PipelineTexts], float | tuple[float, float]]
+) -> list[Scenario]:
     return [Scenario(name, rule, max(known, key=key))] if known else []
 
 
@@ -184,75 +219,89 @@ def _same_but_depth(one: PipelineTexts, other: PipelineTexts) -> bool:
     return same and (one.method, one.embedder, one.reranker) == (other.method, other.embedder, other.reranker)
 
 
-def of_scenarios(sweep: SweepResult, pipelines: Sequence[PipelineTexts]) -> Made:
+def scenario_source(prices: SweepPrices | None) -> TableSource:
+    """Table 8.
+
+    Args:
+        prices: of the sweep.
+    """
+    cost = f"cost, {(prices and prices.currency) or 'of 1,000 queries'}"
+    return TableSource("Table 8", "scenarios", partial(_scenarios, cost), "add configurations that can be measured.")
+
+
+def _scenarios(cost: str, pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Table 8: scenarios with cost before generation, latency, and quality at a small and a large K."""
-    title, found = "scenarios", scenarios(pipelines)
+    found = scenarios(pipelines)
     if not found:
-        yield MissingTable("Table 8", title, "add configurations that can be measured.")
         return
     ks = cutoffs(pipelines)
     shallow = list(dict.fromkeys(name for each in pipelines if ks[0] in each.at for name in each.at[ks[0]].measures))
     deep = [each.at[ks[-1]].quality for each in pipelines if ks[-1] in each.at][:1] if len(ks) > 1 else []
-    names = [*shallow, *(name for name in deep if name not in shallow)]
-    rows = tuple(
-        row_of(
-            name,
-            pipeline.embedder,
-            str(pipeline.reranker or "–"),
-            CellValue(pipeline.depth, "count"),
-            CellValue(_retrieval(pipeline), "money"),
-            CellValue(pipeline.seconds(), "ms"),
-            *(of_measure(pipeline.measures.get(one)) for one in names),
-        )
-        for name, _, pipeline in found
-    )
-    cost = f"cost, {(sweep.prices and sweep.prices.currency) or 'of 1,000 queries'}"
-    head = ("scenario", "model", "reranker", "depth", cost, "latency ms", *names)
-    notes = tuple(f"{name}: {rule} ({pipeline.system.name})." for name, rule, pipeline in found)
-    told = "costs of 1,000 queries before generation"
-    yield PaperTable("Table 8", f"{title}; {told}", head, rows, 3, notes)
+
+    def measure(name: str) -> PaperColumn[Scenario]:
+        return PaperColumn(name, lambda row: of_measure(row.pipeline.measures.get(name)))
+
+    columns: list[PaperColumn[Scenario]] = [
+        PaperColumn("scenario", lambda row: row.name, TEXT),
+        PaperColumn("model", lambda row: row.pipeline.embedder, TEXT),
+        PaperColumn("reranker", lambda row: str(row.pipeline.reranker or "–"), TEXT),
+        PaperColumn("depth", lambda row: row.pipeline.depth, COUNT),
+        PaperColumn(cost, lambda row: _retrieval(row.pipeline), MONEY),
+        PaperColumn("latency ms", lambda row: row.pipeline.seconds(), MILLISECONDS),
+        *map(measure, [*shallow, *(name for name in deep if name not in shallow)]),
+    ]
+    notes = [f"{name}: {rule} ({pipeline.system.name})." for name, rule, pipeline in found]
+    yield table_of("scenarios; costs of 1,000 queries before generation", found, columns, notes)
 
 
-def of_efficiency(pipelines: Sequence[PipelineTexts]) -> Made:
+def _most_efficient(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Table 9: mean of four measures divided by latency, best first, for the systems that rerank, if any."""
-    title = f"best efficiency, performance over latency; top {TOP}"
+    able, names = _with_efficiency(pipelines)
+    timed = [each for each in able if each.seconds()]
+    values = {each: [_of(each, name) or 0.0 for name in names] for each in timed}
+
+    def ratio(pipeline: PipelineTexts) -> float:
+        return efficiency(values[pipeline], pipeline.seconds() or 1.0)
+
+    best = sorted(timed, key=lambda each: -ratio(each))[:TOP]
+    columns = [
+        words("rank", {each: str(place) for place, each in enumerate(best, start=1)}),
+        words("configuration", labels([each.full_name for each in best], best)),
+        PaperColumn("efficiency", ratio, RATIO),
+        PaperColumn("mean performance", lambda each: statistics.fmean(values[each])),
+        latency("latency ms"),
+    ]
+    note = f"Performance is the mean of {', '.join(names)}. For screening only: it favors small depths (P-B §5.4)."
+    if best:
+        yield table_of(MOST_EFFICIENT, best, columns, [note])
+
+
+def _with_efficiency(pipelines: Sequence[PipelineTexts]) -> tuple[list[PipelineTexts], list[str]]:
+    """The systems that have the measures of Table 9, and these measures."""
     pipelines = [each for each in pipelines if each.reranked] or pipelines
     ks = cutoffs(pipelines)
     names = [f"{name}@{k}" for k in dict.fromkeys([*ks[:1], *ks[-1:]]) for name in EFFICIENT]
     able = [each for each in pipelines if all(_of(each, name) is not None for name in names)] if len(ks) > 1 else []
-    if not able:
-        cure = 'add names = ["RA-nWG@K", "N-Recall4+@K"] to [measure], and two K to contexts of [generate].'
-        yield MissingTable("Table 9", title, cure)
-        return
-    timed = [each for each in able if each.seconds()]
-    if not timed:
-        yield MissingTable("Table 9", title, TIMED)
-        return
-    values = {each: [_of(each, name) or 0.0 for name in names] for each in timed}
-    best = sorted(timed, key=lambda each: -efficiency(values[each], each.seconds() or 1.0))[:TOP]
-    labels = disambiguate_labels([each.full_name for each in best], best)
-    rows = tuple(
-        (
-            str(place),
-            label,
-            CellValue(efficiency(values[each], each.seconds() or 1.0), "ratio"),
-            CellValue(statistics.fmean(values[each])),
-            CellValue(each.seconds(), "ms"),
-        )
-        for place, (label, each) in enumerate(zip(labels, best, strict=True), start=1)
-    )
-    note = f"Performance is the mean of {', '.join(names)}. For screening only: it favors small depths (P-B §5.4)."
-    head = ("rank", "configuration", "efficiency", "mean performance", "latency ms")
-    yield PaperTable("Table 9", title, head, rows, 2, (note,))
+    return able, names
+
+
+def _needs_for_efficiency(pipelines: Sequence[PipelineTexts]) -> str:
+    if _with_efficiency(pipelines)[0]:
+        return TIMED
+    return 'add names = ["RA-nWG@K", "N-Recall4+@K"] to [measure], and two K to contexts of [generate].'
+
+
+EFFICIENCY: Final = TableSource("Table 9", MOST_EFFICIENT, _most_efficient, _needs_for_efficiency)
+TOKENS: Final = TableSource("Table 14", MEAN_TOKENS, _candidate_tokens, f"add {RERANKED}.")
+LATENCIES: Final = (
+    TableSource("Table 15", MEDIANS, partial(_latency_by_depth, True), partial(_needs, TIMED)),
+    TableSource("Table 16", MEDIANS, partial(_latency_by_depth, False), "add a second model to [rerank]."),
+)
 
 
 def _of(pipeline: PipelineTexts, name: str) -> float | None:
     found = pipeline.measures.get(name)
     return None if found is None else found.expected
-
-
-def _some(pipelines: Sequence[PipelineTexts]) -> bool:
-    return any(each.reranked for each in pipelines)
 
 
 def _part(pipeline: PipelineTexts, part: str) -> float | None:

@@ -1,90 +1,44 @@
-"""Tables of papers before formatting: cells with their uncertainty, and tables that lack data."""
+"""Tables of papers: their declaration, cells with their uncertainty, and the sheets that are made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from trueval.report.number_texts import NOT_AVAILABLE, ValueUnit, format_value, interval, whole
+from trueval.report.number_texts import ValueUnit
+from trueval.report.units import FRACTION, TEXT, Unit, number
+from trueval.report.view import Column, Sheet
 from trueval.tradeoff.quality.result_parts import MeasureMean
-from trueval.tradeoff.views.units import milliseconds, money
+from trueval.tradeoff.views.pipelines import PipelineTexts
+
+T = TypeVar("T")
 
 
 class CellValue(NamedTuple):
-    """A number in a table.
+    """A number in a table, with its uncertainty.
 
     Attributes:
         value: None where it is not known.
-        unit: "measure", "ms" (the value is in seconds), "money", "count", "tokens", "ratio" or "percent".
         low: end of its interval over queries; None where there is none.
         high: the other end.
         lowest: value under the worst order of ties; None where ties do not matter to it.
         highest: under the best one.
         change: relative change against the first row.
-        beside: a further number that follows in brackets, such as a ceiling.
     """
 
     value: float | None
-    unit: str = "measure"
     low: float | None = None
     high: float | None = None
     lowest: float | None = None
     highest: float | None = None
     change: float | None = None
-    beside: float | None = None
-
-    def text(self, scale: ValueUnit) -> str:
-        """The number with its change and suffix, without uncertainty.
-
-        >>> from trueval.report.number_texts import FRACTIONS
-        >>> CellValue(0.521, change=-0.12).text(FRACTIONS), CellValue(0.0476, "ms").text(FRACTIONS)
-        ('0.5210 (-12.0%)', '47.6')
-        """
-        told = _number(self.value, self.unit, scale)
-        if self.change is not None:
-            told += f" ({self.change:+.1%})"
-        return told if self.beside is None else f"{told} ({_number(self.beside, self.unit, scale)})"
-
-    def uncertainty(self, scale: ValueUnit) -> Iterator[str]:
-        """Its interval over queries, and its tie range where the tie order matters."""
-        if self.low is not None and self.high is not None:
-            yield _ends(self.low, self.high, self.unit, scale)
-        if self.lowest is not None and self.highest is not None:
-            ends = _ends(self.lowest, self.highest, self.unit, scale)
-            if _number(self.lowest, self.unit, scale) != _number(self.highest, self.unit, scale):
-                yield f"ties {ends}"
 
 
-def _number(value: float | None, unit: str, scale: ValueUnit) -> str:
-    if value is None:
-        return NOT_AVAILABLE
-    if unit == "measure":
-        return format_value(value, scale)
-    if unit == "ms":
-        return milliseconds(value)
-    if unit == "money":
-        return money(value)
-    if unit == "percent":
-        return f"{value:.1%}"
-    if unit == "ratio":
-        return f"{value:.3f}"
-    return f"{value:,.1f}" if unit == "tokens" else whole(value)
-
-
-def _ends(low: float, high: float, unit: str, scale: ValueUnit) -> str:
-    if unit == "measure":
-        return interval(low, high, scale)
-    return f"[{_number(low, unit, scale)}, {_number(high, unit, scale)}]"
-
-
-Cell: TypeAlias = str | CellValue
+Cell: TypeAlias = str | float | CellValue | None
 Row: TypeAlias = tuple[Cell, ...]
-
-
-def row_of(*cells: Cell) -> Row:
-    """A row of cells."""
-    return cells
+CHANGE: Final = number("+.1%")
 
 
 @dataclass(frozen=True)
@@ -92,25 +46,85 @@ class PaperTable:
     """A table of the paper, with the user's data.
 
     Attributes:
-        name: such as "Table 1".
         title: what it shows of which systems, with the rule that chose them.
-        head: headings; the first columns hold words.
+        head: headings.
+        units: of the columns: TEXT for words, which come first.
         rows: cells.
-        words: how many columns hold words.
         notes: one line each.
+        name: such as "Table 1".
     """
 
-    name: str
     title: str
     head: tuple[str, ...]
+    units: tuple[Unit, ...]
     rows: tuple[Row, ...]
-    words: int = 1
     notes: tuple[str, ...] = ()
+    name: str = ""
 
     @property
     def caption(self) -> str:
         """Name and title of the table."""
         return f"{self.name}: {self.title}"
+
+    def sheet(self, place: int) -> Sheet[Row]:
+        """Words, then numbers: in texts with their intervals, on the page by their unit.
+
+        Args:
+            place: among the tables.
+        """
+        columns = [each for at in range(len(self.head)) for each in self._columns(at)]
+        name = f"paper-{place}"
+        return Sheet(self.caption, self.rows, columns, notes=self.notes, folded=True, only="document", id=name)
+
+    def _columns(self, at: int) -> Iterator[Column[Row]]:
+        title, unit = self.head[at], self.units[at]
+        if unit is TEXT:
+            yield Column(title, itemgetter(at))
+            return
+        text = Unit(lambda cell, scale: format_cell(cell, unit, scale), "r", str)
+        yield Column(title, itemgetter(at), text, only="text")
+        yield Column(title, lambda row: number_of(row[at]), unit, only="page")
+        if any(_change(row[at]) is not None for row in self.rows):
+            yield Column(f"{title} change", lambda row: _change(row[at]), CHANGE, only="page")
+
+
+@dataclass(frozen=True)
+class PaperColumn(Generic[T]):
+    """A column of a table of the paper.
+
+    Attributes:
+        title: heading.
+        cell: from a row to its cell.
+        unit: how numbers are written; TEXT for words.
+    """
+
+    title: str
+    cell: Callable[[T], Cell]
+    unit: Unit = FRACTION
+
+
+def table_of(title: str, rows: Iterable[T], columns: Iterable[PaperColumn[T]], notes: Iterable[str] = ()) -> PaperTable:
+    """A table by its declaration.
+
+    Args:
+        title: as in `PaperTable`.
+        rows: systems, or what joins several.
+        columns: from a row to a cell.
+        notes: as in `PaperTable`.
+    """
+    columns = tuple(columns)
+    cells = tuple(tuple(each.cell(row) for each in columns) for row in rows)
+    head, units = tuple(each.title for each in columns), tuple(each.unit for each in columns)
+    return PaperTable(title, head, units, cells, tuple(notes))
+
+
+def number_of(cell: Cell) -> str | float | None:
+    """The number of a cell, without its uncertainty."""
+    return cell.value if isinstance(cell, CellValue) else cell
+
+
+def _change(cell: Cell) -> float | None:
+    return cell.change if isinstance(cell, CellValue) else None
 
 
 class MissingTable(NamedTuple):
@@ -126,9 +140,32 @@ class MissingTable(NamedTuple):
     title: str
     cure: str
 
-    def __str__(self) -> str:
-        """The table and the missing data, in one line."""
-        return f"{self.name} ({self.title}) is left out: {self.cure}"
+
+class TableSource(NamedTuple):
+    """Where a numbered table comes from.
+
+    Attributes:
+        name: such as "Table 1".
+        title: what it shows.
+        tables: from the systems to the tables with data; some numbers are several tables.
+        cure: what to add to the TOML where there is no data.
+    """
+
+    name: str
+    title: str
+    tables: Callable[[Sequence[PipelineTexts]], Iterable[PaperTable]]
+    cure: str | Callable[[Sequence[PipelineTexts]], str]
+
+    def make(self, pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable | MissingTable]:
+        """The tables, or what they lack.
+
+        Args:
+            pipelines: systems of a sweep.
+        """
+        made = [replace(each, name=self.name) for each in self.tables(pipelines)]
+        yield from made
+        if not made:
+            yield MissingTable(self.name, self.title, self.cure if isinstance(self.cure, str) else self.cure(pipelines))
 
 
 def of_measure(entry: MeasureMean | None) -> CellValue:
@@ -139,18 +176,27 @@ def of_measure(entry: MeasureMean | None) -> CellValue:
     """
     if entry is None:
         return CellValue(None)
-    return CellValue(entry.expected, low=entry.low, high=entry.high, lowest=entry.lowest, highest=entry.highest)
+    return CellValue(entry.expected, entry.low, entry.high, entry.lowest, entry.highest)
 
 
-def format_cell(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
-    """A cell as text: the number, its interval over queries, its tie range.
+def format_cell(cell: Cell, unit: Unit, scale: ValueUnit) -> str:
+    """A cell as text: the number, its change, its interval over queries, its tie range where the two ends differ.
 
     Args:
         cell: of a table.
+        unit: of its column.
         scale: of measures.
-        uncertain: whether to show intervals.
+
+    >>> from trueval.report.number_texts import FRACTIONS
+    >>> format_cell(CellValue(0.521, change=-0.12), FRACTION, FRACTIONS), format_cell(0.25, FRACTION, FRACTIONS)
+    ('0.5210 (-12.0%)', '0.2500')
     """
-    if isinstance(cell, str):
-        return cell
-    told = cell.text(scale)
-    return " ".join([told, *cell.uncertainty(scale)]) if uncertain and cell.value is not None else told
+    if not isinstance(cell, CellValue) or cell.value is None:
+        return unit.write(number_of(cell), scale)
+    found = unit.write(cell.value, scale) + ("" if cell.change is None else f" ({CHANGE.plain(cell.change)})")
+    ends = [unit.write(end, scale) for end in cell[1:5]]
+    if None not in (cell.low, cell.high):
+        found += f" [{ends[0]}, {ends[1]}]"
+    if None not in (cell.lowest, cell.highest) and ends[2] != ends[3]:
+        found += f" ties [{ends[2]}, {ends[3]}]"
+    return found

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from trueval.tradeoff.runner.sweep_result import SweepResult
-from trueval.tradeoff.views.cost_tables import of_efficiency, of_latency, of_prices, of_scenarios, of_tokens
+from trueval.tradeoff.views.cost_tables import EFFICIENCY, LATENCIES, TOKENS, price_sources, scenario_source
 from trueval.tradeoff.views.paper_cells import MissingTable, PaperTable
 from trueval.tradeoff.views.pipelines import pipelines_of
-from trueval.tradeoff.views.quality_tables import (
-    of_ceilings,
-    of_depths,
-    of_embedders,
-    of_indexes,
-    of_methods,
-    of_pool_ceilings,
-    of_top,
-)
+from trueval.tradeoff.views.quality_tables import BY_DEPTH, QUALITY
 
 
 def paper_tables(sweep: SweepResult) -> list[PaperTable | MissingTable]:
@@ -28,17 +20,6 @@ def paper_tables(sweep: SweepResult) -> list[PaperTable | MissingTable]:
         return [
             MissingTable("Every table", "of the paper", "no configuration could be measured; see failed and left_out.")
         ]
-    return [
-        *of_prices(sweep, pipelines),
-        *of_embedders(pipelines),
-        *of_methods(pipelines),
-        *of_ceilings(pipelines),
-        *of_top(pipelines),
-        *of_indexes(pipelines),
-        *of_scenarios(sweep, pipelines),
-        *of_efficiency(pipelines),
-        *of_tokens(pipelines),
-        *of_latency(pipelines),
-        *of_depths(pipelines),
-        *of_pool_ceilings(pipelines),
-    ]
+    costs = (scenario_source(sweep.prices), EFFICIENCY, TOKENS, *LATENCIES)
+    sources = (*price_sources(sweep.prices), *QUALITY, *costs, *BY_DEPTH)
+    return [table for source in sources for table in source.make(pipelines)]

@@ -2,46 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
 
-from trueval.tradeoff.quality.result_parts import MeasureMean
-from trueval.tradeoff.views.paper_cells import Cell, CellValue, MissingTable, PaperTable, of_measure, row_of
+from trueval.report.units import COUNT, TEXT, number
+from trueval.tradeoff.quality.result_parts import MeasureMean, PoolCeiling
+from trueval.tradeoff.views.paper_cells import CellValue, PaperColumn, PaperTable, TableSource, of_measure, table_of
 from trueval.tradeoff.views.pipelines import DENSE, HYBRID, PipelineTexts, cutoffs, disambiguate_labels, measure_names
-from trueval.tradeoff.views.units import value_in
+from trueval.tradeoff.views.units import MILLISECONDS, value_in
 
-Made = Iterator[PaperTable | MissingTable]
+SystemColumn = PaperColumn[PipelineTexts]
 
 TOP: Final = 5
 RERANKED: Final = 'a reranker: [pipeline] methods = ["dense", "dense+rerank"], and [rerank] with its model'
+EVIDENCE: Final = "add a measure of evidence as the first of names in [measure], such as RA-nWG@K."
 METHODS: Final = ("dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", "hybrid+rerank")
+PERCENT: Final = number(".1%")
+DENSE_SEARCH: Final = "dense search by embedder and dimension"
+SHARED_BUDGET: Final = "retrieval methods with a shared budget"
+CEILINGS: Final = ("ceiling (PROC) inside the pool", "actual, PROC and %PROC")
+INDEXES: Final = "approximate and quantized indexes; changes against exact search"
+DEPTHS: Final = "measures and latency by depth of the reranker"
+POOLS: Final = "ceilings (PROC) of dense pools by depth"
 
 
-def of_embedders(pipelines: Sequence[PipelineTexts]) -> Made:
+def words(title: str, texts: Mapping[PipelineTexts, str]) -> SystemColumn:
+    """A column of words.
+
+    Args:
+        title: heading.
+        texts: of each system.
+    """
+    return PaperColumn(title, texts.__getitem__, TEXT)
+
+
+def measures(names: Iterable[str]) -> list[SystemColumn]:
+    """A column for each measure, with intervals and tie ranges.
+
+    Args:
+        names: with cutoffs.
+    """
+    return [PaperColumn(name, partial(_measure, name)) for name in names]
+
+
+def _measure(name: str, pipeline: PipelineTexts) -> CellValue:
+    return of_measure(pipeline.measures.get(name))
+
+
+def latency(title: str, stage: str = "") -> SystemColumn:
+    """The median latency of a stage, or of all.
+
+    Args:
+        title: heading.
+        stage: its name; "" for all.
+    """
+    return PaperColumn(title, lambda each: each.seconds(stage), MILLISECONDS)
+
+
+def labels(texts: Sequence[str], rows: Sequence[PipelineTexts]) -> dict[PipelineTexts, str]:
+    """A label for each system, with what tells equal ones apart.
+
+    Args:
+        texts: the labels.
+        rows: the systems.
+    """
+    return dict(zip(rows, disambiguate_labels(texts, rows), strict=True))
+
+
+def _by_embedder(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Table 1: embedders and dimensions, dense search only."""
-    title = "dense search by embedder and dimension"
     dense = [each for each in pipelines if each.method == DENSE]
     exact = [each for each in dense if _is_exact(each)]
     rows = sorted(exact or dense, key=lambda each: (str(each.model), each.dimension or 0))
-    if not rows:
-        yield MissingTable("Table 1", title, 'add "dense" to methods of [pipeline].')
-        return
-    where = "exact index" if exact else "as indexed: the sweep has no flat index"
-    yield _quality_table("Table 1", f"{title}; {where}", "model", _embedders(rows), rows, ("embed", "retrieve"))
+    if rows:
+        where = "exact index" if exact else "as indexed: the sweep has no flat index"
+        columns = [words("model", _embedders(rows)), *_quality(rows, ("embed", "retrieve"))]
+        yield table_of(f"{DENSE_SEARCH}; {where}", rows, columns)
 
 
-def of_methods(pipelines: Sequence[PipelineTexts]) -> Made:
+def _by_method(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Table 2: methods, all else equal."""
-    title = "retrieval methods with a shared budget"
     shared, rows = _select_shared_budget(pipelines)
-    if len({each.method for each in rows}) < 2:
-        yield MissingTable("Table 2", title, 'add a method: [pipeline] methods = ["dense", "hybrid"], with [sparse].')
-        return
-    depth = next((each.depth for each in rows if each.reranked), None)
-    about = [shared.embedder, shared.setting("index", "spec"), f"reranked to depth {depth}" if depth else None]
-    labels = disambiguate_labels([each.method for each in rows], rows)
-    told = ", ".join(str(each) for each in about if each)
-    yield _quality_table("Table 2", f"{told}: {title}", "method", labels, rows, ("",))
+    if len({each.method for each in rows}) > 1:
+        depth = next((each.depth for each in rows if each.reranked), None)
+        about = [shared.embedder, shared.setting("index", "spec"), f"reranked to depth {depth}" if depth else None]
+        told = ", ".join(str(each) for each in about if each)
+        columns = [words("method", labels([each.method for each in rows], rows)), *_quality(rows, ("",))]
+        yield table_of(f"{told}: {SHARED_BUDGET}", rows, columns)
 
 
 def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts, list[PipelineTexts]]:
@@ -49,7 +97,7 @@ def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineT
 
     Where there are several reranking depths, the first of the file is used.
     """
-    groups: dict[Any, list[PipelineTexts]] = {}
+    groups: dict[Hashable, list[PipelineTexts]] = {}
     sparse = [each for each in pipelines if each.model is None and each.dimension is None]
     for each in (each for each in pipelines if each not in sparse):
         groups.setdefault((each.model, each.dimension, each.setting("index", "spec")), []).append(each)
@@ -59,106 +107,97 @@ def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineT
     return (most or sparse)[0], sorted(rows, key=lambda each: _place(each.method, METHODS))
 
 
-def of_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Tables 3 and 4: the ceiling of the reference pipeline, and its realized share."""
-    titles = ("ceiling (PROC) inside the pool", "actual, PROC and %PROC")
-    known = [each for each in pipelines if any(each.ceiling(k) for k in each.at)]
-    best = _reference(known)
+def _ceilings_of_reference(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
+    """Table 3: the ceiling of the reference pipeline."""
+    best, ks, about = _reference_with_ceiling(pipelines)
+    if best is not None:
+        measure = best.at[ks[0]].quality.replace(f"@{ks[0]}", "")
+        name = [words("measure", {best: measure})]
+        yield table_of(f"{CEILINGS[0]}: {about}", [best], [*name, *(_proc(f"@{k}", k) for k in ks)])
+
+
+def _shares_of_ceilings(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
+    """Table 4: the realized share of the ceiling."""
+    best, ks, about = _reference_with_ceiling(pipelines)
     if best is None:
-        for name, title in zip(("Table 3", "Table 4"), titles, strict=True):
-            yield MissingTable(
-                name, title, "add a measure of evidence as the first of names in [measure], such as RA-nWG@K."
-            )
         return
-    ks = [k for k in sorted(best.at) if best.ceiling(k)]
-    quality = [best.at[k].quality for k in ks]
-    about = f"{best.full_name}, pool of {best.system.pool}"
-    head = ("measure", *(f"@{k}" for k in ks))
-    name = quality[0].replace(f"@{ks[0]}", "")
-    ceilings = tuple(CellValue(best.proc(k)) for k in ks)
-    yield PaperTable("Table 3", f"{titles[0]}: {about}", head, ((name, *ceilings),))
-    rows = tuple((measure, *_utilization(best, k)) for measure, k in zip(quality, ks, strict=True))
-    told = ("measure", "actual", "PROC", "%PROC", "mean %PROC", "queries")
+    found = [(k, ceiling) for k in ks if (ceiling := best.ceiling(k)) is not None]
+    columns: list[PaperColumn[tuple[int, PoolCeiling]]] = [
+        PaperColumn("measure", lambda row: best.at[row[0]].quality, TEXT),
+        PaperColumn("actual", lambda row: _quality_at(best, row[0])._replace(value=row[1].actual)),
+        PaperColumn("PROC", lambda row: row[1].proc),
+        PaperColumn("%PROC", lambda row: row[1].share, PERCENT),
+        PaperColumn("mean %PROC", lambda row: row[1].mean_share, PERCENT),
+        PaperColumn("queries", lambda row: row[1].queries, COUNT),
+    ]
     note = "%PROC is the ratio of the two means, as in the paper; mean %PROC the mean of the ratios of queries."
-    yield PaperTable("Table 4", f"{titles[1]}: {about}", told, rows, notes=(note,))
+    yield table_of(f"{CEILINGS[1]}: {about}", found, columns, [note])
 
 
-def _utilization(pipeline: PipelineTexts, k: int) -> tuple[Cell, ...]:
-    configuration, ceiling = pipeline.at[k], pipeline.ceiling(k)
-    if ceiling is None:
-        return ()
-    actual = of_measure(configuration.measures[configuration.quality])._replace(value=ceiling.actual)
-    shares = (CellValue(share, "percent") for share in (ceiling.share, ceiling.mean_share))
-    return (actual, CellValue(ceiling.proc), *shares, CellValue(ceiling.queries, "count"))
+def _reference_with_ceiling(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts | None, list[int], str]:
+    """The reference among systems with a ceiling, the cutoffs at which it has one, and its name."""
+    best = _reference([each for each in pipelines if any(each.ceiling(k) for k in each.at)])
+    if best is None:
+        return None, [], ""
+    return best, [k for k in sorted(best.at) if best.ceiling(k)], f"{best.full_name}, pool of {best.system.pool}"
 
 
-def of_top(pipelines: Sequence[PipelineTexts]) -> Made:
+def _proc(title: str, k: int) -> SystemColumn:
+    return PaperColumn(title, lambda each: each.proc(k))
+
+
+def _best_at(place: int, pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Tables 5 and 6: the best configurations at the smallest and largest K, with their ceilings."""
     ranked = [each for each in pipelines if each.reranked and each.method.startswith(DENSE)]
     who = "dense pools that are reranked" if ranked else "all systems"
     ranked = ranked or list(pipelines)
     ks = cutoffs(ranked)
-    chosen = (ks[0], ks[-1]) if len(ks) > 1 else ks
-    for name, k in zip(("Table 5", "Table 6"), chosen, strict=False):
-        yield _top(name, f"top {TOP} of {who}", ranked, pipelines, k)
-    if len(chosen) < 2:
-        yield MissingTable("Table 6", f"top {TOP} at a deeper K", "add a K to contexts of [generate].")
+    if place == 0 or len(ks) > 1:
+        yield _top(f"top {TOP} of {who}", ranked, pipelines, ks[-place])
 
 
-def _top(
-    name: str, title: str, ranked: Sequence[PipelineTexts], pipelines: Sequence[PipelineTexts], k: int
-) -> PaperTable:
+def _top(title: str, ranked: Sequence[PipelineTexts], pipelines: Sequence[PipelineTexts], k: int) -> PaperTable:
     known = [each for each in ranked if each.quality(k) is not None]
     best = sorted(known, key=lambda each: -_number(each.quality(k)))[:TOP]
     reference = _reference([each for each in pipelines if each.method.startswith(HYBRID) and each.reranked], k)
     shown = [*best, *([reference] if reference is not None and reference not in best else [])]
-    labels = disambiguate_labels([each.full_name for each in shown], shown)
-    rows = tuple(
-        row_of(
-            str(place + 1) if place < len(best) else "–",
-            label,
-            _quality(each, k),
-            CellValue(each.proc(k)),
-        )
-        for place, (label, each) in enumerate(zip(labels, shown, strict=True))
-    )
     measure = shown[0].at[k].quality if shown else f"quality@{k}"
-    notes = ("The row without a rank is the best that reranks a hybrid pool, for reference.",) if shown != best else ()
-    return PaperTable(
-        name, f"{title}, by {measure}", ("rank", "configuration", measure, "ceiling (PROC)"), rows, 2, notes
-    )
+    columns = [
+        words("rank", {each: str(place + 1) if place < len(best) else "–" for place, each in enumerate(shown)}),
+        words("configuration", labels([each.full_name for each in shown], shown)),
+        SystemColumn(measure, lambda each: _quality_at(each, k)),
+        _proc("ceiling (PROC)", k),
+    ]
+    notes = ["The row without a rank is the best that reranks a hybrid pool, for reference."] if shown != best else []
+    return table_of(f"{title}, by {measure}", shown, columns, notes)
 
 
-def of_indexes(pipelines: Sequence[PipelineTexts]) -> Made:
+def _by_index(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Table 7: indexes against exact float32 search, all else equal."""
-    title = "approximate and quantized indexes; changes against exact search"
-    groups: dict[Any, list[PipelineTexts]] = {}
+    groups: dict[Hashable, list[PipelineTexts]] = {}
     for each in (each for each in pipelines if each.method == DENSE):
         others = tuple((key, str(value)) for key, value in each.system.values.items() if key != "index.spec")
         groups.setdefault((each.model, each.dimension, others), []).append(each)
-    found = [group for group in groups.values() if len(group) > 1 and any(map(_is_exact, group))]
-    if not found:
-        yield MissingTable("Table 7", title, 'add exact search and another index: [index] spec = ["flat", "hnsw"].')
-    for group in found:
-        base = next(each for each in group if _is_exact(each))
-        yield _index_change_table(title, base, [each for each in group if each is not base])
+    for group in groups.values():
+        base = next((each for each in group if _is_exact(each)), None)
+        if base is not None and len(group) > 1:
+            yield _index_changes(base, [base, *(each for each in group if each is not base)])
 
 
-def _index_change_table(title: str, base: PipelineTexts, others: Sequence[PipelineTexts]) -> PaperTable:
-    names = measure_names([base, *others])
-    rows = tuple(
-        row_of(
-            str(each.setting("index", "spec") or each.system.name),
-            CellValue(value_in(each.system.recall) if each is not base else None),
-            *(_change_value(each.measures.get(name), base.measures.get(name), each is base) for name in names),
-            _slower(each.seconds("retrieve"), base.seconds("retrieve"), each is base),
-        )
-        for each in (base, *others)
-    )
+def _index_changes(base: PipelineTexts, rows: Sequence[PipelineTexts]) -> PaperTable:
+    names = measure_names(rows)
+
+    def change(name: str) -> Callable[[PipelineTexts], CellValue]:
+        return lambda each: _change_value(each.measures.get(name), base.measures.get(name), each is base)
+
+    columns = [
+        words("index", {each: str(each.setting("index", "spec") or each.system.name) for each in rows}),
+        SystemColumn("recall", lambda each: value_in(each.system.recall) if each is not base else None),
+        *(SystemColumn(name, change(name)) for name in names),
+        SystemColumn("retrieve ms", lambda each: _slower(each, base), MILLISECONDS),
+    ]
     note = "Changes are shares of the value of exact search, not points."
-    return PaperTable(
-        "Table 7", f"{base.embedder}: {title}", ("index", "recall", *names, "retrieve ms"), rows, notes=(note,)
-    )
+    return table_of(f"{base.embedder}: {INDEXES}", rows, columns, [note])
 
 
 def _change_value(entry: MeasureMean | None, base: MeasureMean | None, same: bool) -> CellValue:
@@ -166,8 +205,9 @@ def _change_value(entry: MeasureMean | None, base: MeasureMean | None, same: boo
     return value if same or base is None else value._replace(change=share_of(value.value, base.expected))
 
 
-def _slower(seconds: float | None, base: float | None, same: bool) -> CellValue:
-    return CellValue(seconds, "ms", change=None if same else share_of(seconds, base))
+def _slower(pipeline: PipelineTexts, base: PipelineTexts) -> CellValue:
+    seconds = pipeline.seconds("retrieve")
+    return CellValue(seconds, change=None if pipeline is base else share_of(seconds, base.seconds("retrieve")))
 
 
 def share_of(value: float | None, base: float | None) -> float | None:
@@ -179,77 +219,59 @@ def share_of(value: float | None, base: float | None) -> float | None:
     return value / base - 1 if value is not None and base else None
 
 
-def of_depths(pipelines: Sequence[PipelineTexts]) -> Made:
+def _by_depth(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Tables 17 to 20: every measure by reranking depth, one table per reranker and depth."""
-    title = "measures and latency by depth of the reranker"
-    yield from _by_depth("Tables 17-20", title, pipelines, _all_measures, needs=RERANKED)
+    reranked = [each for each in pipelines if each.reranked]
+    for reranker, depth in sorted({(str(each.reranker), each.depth or 0) for each in reranked}):
+        rows = [each for each in reranked if (str(each.reranker), each.depth or 0) == (reranker, depth)]
+        columns = [*measures(measure_names(rows)), latency("rerank ms", "rerank")]
+        title = f"{reranker}, depth {depth}: {DEPTHS}"
+        yield table_of(title, rows, [words("model", _embedders(rows)), *columns])
 
 
-def of_pool_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
+def _pool_ceilings(pipelines: Sequence[PipelineTexts]) -> Iterator[PaperTable]:
     """Tables 21 to 24: ceilings of dense pools by depth, independent of the reranker."""
-    first: dict[Any, PipelineTexts] = {}
+    first: dict[Hashable, PipelineTexts] = {}
     for each in pipelines:
         if each.method == f"{DENSE}+rerank" and any(each.ceiling(k) for k in each.at):
             first.setdefault((each.embedder, each.setting("index", "spec"), each.depth), each)
-    title = "ceilings (PROC) of dense pools by depth"
-    needs = RERANKED + ", and RA-nWG@K as the first of names in [measure]"
-    yield from _by_depth("Tables 21-24", title, list(first.values()), _ceilings, needs=needs, told=False)
+    for depth in sorted({each.depth or 0 for each in first.values()}):
+        rows = [each for each in first.values() if (each.depth or 0) == depth]
+        columns = [_proc(next(each.at[k].quality for each in rows if k in each.at), k) for k in cutoffs(rows)]
+        yield table_of(f"pool of {depth}: {POOLS}", rows, [words("model", _embedders(rows)), *columns])
 
 
-Cells = Callable[[Sequence[PipelineTexts]], tuple[Sequence[str], Callable[[PipelineTexts], Sequence[Cell]]]]
+QUALITY: Final = (
+    TableSource("Table 1", DENSE_SEARCH, _by_embedder, 'add "dense" to methods of [pipeline].'),
+    TableSource(
+        "Table 2",
+        SHARED_BUDGET,
+        _by_method,
+        'add a method: [pipeline] methods = ["dense", "hybrid"], with [sparse].',
+    ),
+    TableSource("Table 3", CEILINGS[0], _ceilings_of_reference, EVIDENCE),
+    TableSource("Table 4", CEILINGS[1], _shares_of_ceilings, EVIDENCE),
+    TableSource("Table 5", f"top {TOP}", partial(_best_at, 0), "add configurations that can be measured."),
+    TableSource("Table 6", f"top {TOP} at a deeper K", partial(_best_at, 1), "add a K to contexts of [generate]."),
+    TableSource("Table 7", INDEXES, _by_index, 'add exact search and another index: [index] spec = ["flat", "hnsw"].'),
+)
+BY_DEPTH: Final = (
+    TableSource("Tables 17-20", DEPTHS, _by_depth, f"add {RERANKED}."),
+    TableSource(
+        "Tables 21-24", POOLS, _pool_ceilings, f"add {RERANKED}, and RA-nWG@K as the first of names in [measure]."
+    ),
+)
 
 
-def _all_measures(rows: Sequence[PipelineTexts]) -> tuple[Sequence[str], Callable[[PipelineTexts], Sequence[Cell]]]:
-    names = measure_names(rows)
-    return (*names, "rerank ms"), lambda each: (
-        *(of_measure(each.measures.get(name)) for name in names),
-        CellValue(each.seconds("rerank"), "ms"),
-    )
-
-
-def _ceilings(rows: Sequence[PipelineTexts]) -> tuple[Sequence[str], Callable[[PipelineTexts], Sequence[Cell]]]:
-    ks = cutoffs(rows)
-    names = [next(each.at[k].quality for each in rows if k in each.at) for k in ks]
-    return names, lambda each: tuple(CellValue(each.proc(k)) for k in ks)
-
-
-def _by_depth(
-    name: str, title: str, pipelines: Sequence[PipelineTexts], cells: Cells, *, needs: str, told: bool = True
-) -> Made:
-    reranked = [each for each in pipelines if each.reranked]
-    if not reranked:
-        yield MissingTable(name, title, f"add {needs}.")
-    chosen = {(each.reranker if told else "", each.depth): None for each in reranked}
-    for reranker, depth in sorted(chosen, key=lambda pair: (str(pair[0]), pair[1] or 0)):
-        rows = [each for each in reranked if each.depth == depth and (not told or each.reranker == reranker)]
-        head, of = cells(rows)
-        labels = _embedders(rows)
-        about = f"{reranker}, depth {depth}" if told else f"pool of {depth}"
-        body = tuple((label, *of(each)) for label, each in zip(labels, rows, strict=True))
-        yield PaperTable(name, f"{about}: {title}", ("model", *head), body)
-
-
-def _quality_table(
-    name: str, title: str, first: str, labels: Sequence[str], rows: Sequence[PipelineTexts], stages: Sequence[str]
-) -> PaperTable:
-    """Systems by measures, with the median latency of some stages, or of all for ""."""
-    names = measure_names(rows)
+def _quality(rows: Sequence[PipelineTexts], stages: Sequence[str]) -> list[SystemColumn]:
+    """Every measure, and the median latency of those stages that were timed, or of all for ""."""
     timed = [stage for stage in stages if any(each.seconds(stage) is not None for each in rows)]
-    head = (first, *names, *(f"{stage or 'latency'} ms" for stage in timed))
-    body = tuple(
-        row_of(
-            label,
-            *(of_measure(each.measures.get(one)) for one in names),
-            *(CellValue(each.seconds(s), "ms") for s in timed),
-        )
-        for label, each in zip(labels, rows, strict=True)
-    )
-    return PaperTable(name, title, head, body)
+    return [*measures(measure_names(rows)), *(latency(f"{stage or 'latency'} ms", stage) for stage in timed)]
 
 
-def _embedders(rows: Sequence[PipelineTexts]) -> list[str]:
-    labels = [each.embedder if each.method.startswith(DENSE) else f"{each.method} {each.embedder}" for each in rows]
-    return disambiguate_labels(labels, rows)
+def _embedders(rows: Sequence[PipelineTexts]) -> dict[PipelineTexts, str]:
+    names = [each.embedder if each.method.startswith(DENSE) else f"{each.method} {each.embedder}" for each in rows]
+    return labels(names, rows)
 
 
 def _reference(pipelines: Sequence[PipelineTexts], k: int | None = None) -> PipelineTexts | None:
@@ -262,7 +284,7 @@ def _reference(pipelines: Sequence[PipelineTexts], k: int | None = None) -> Pipe
     return None
 
 
-def _quality(pipeline: PipelineTexts, k: int) -> CellValue:
+def _quality_at(pipeline: PipelineTexts, k: int) -> CellValue:
     configuration = pipeline.at[k]
     return of_measure(configuration.measures[configuration.quality])
 
