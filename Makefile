@@ -1,4 +1,4 @@
-# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make integrations · make lock. Each makes the environment it needs in .venv.
+# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make integrations · make lock · make site. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 COMPILE := $(BIN)/python -m compileall -qq -j 2 -x '/tests?/' $(VENV)/lib/python3*/site-packages || true
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants integrations pages lock clean
+.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants integrations pages site lock clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -74,6 +74,10 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_keys.py
 	$(BIN)/python docs/make_images.py
 
+# The site, in build/site/html: docs/ and what is made of the program.
+site: $(VENV)/.docs
+	$(BIN)/python docs/make_site.py
+
 # The newest releases that fit, for every Python and system: constraints.txt for all installs, release.txt with hashes for
 # building and trying what is released (torch, which may be a local build, is not in it).
 LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-annotate --custom-compile-command "make lock"
@@ -99,12 +103,17 @@ $(VENV)/.demo: $(PACKAGE) | $(BIN)/python
 	@$(COMPILE)
 	@touch $@ $(VENV)/.core
 
+$(VENV)/.docs: $(PACKAGE) | $(BIN)/python
+	$(INSTALL) -e '.[docs]'
+	@$(COMPILE)
+	@touch $@ $(VENV)/.core
+
 $(VENV)/.dev: $(PACKAGE) | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
 	@$(COMPILE)
-	@touch $@ $(VENV)/.core $(VENV)/.demo
+	@touch $@ $(VENV)/.core $(VENV)/.demo $(VENV)/.docs
 
 $(VENV)/.mutants: $(PACKAGE) | $(BIN)/python
 	$(INSTALL) -e '.[dev,mutants]'
 	@$(COMPILE)
-	@touch $@ $(VENV)/.core $(VENV)/.demo $(VENV)/.dev
+	@touch $@ $(VENV)/.core $(VENV)/.demo $(VENV)/.docs $(VENV)/.dev

@@ -9,8 +9,9 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from docs import make_compared
+from docs import make_compared, make_site
 from docs.make_images import IMAGE, draw
+from docs.site import reference
 from tests.extras import need
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,6 +109,31 @@ def test_a_picture_that_loads_something_is_noticed(part: str) -> None:
     whole = '<svg xmlns="http://www.w3.org/2000/svg"><rect fill="url(#own)"/>{}</svg>'
     assert loaded(whole.format("")) == []
     assert loaded(whole.format(part))
+
+
+def test_every_page_for_users_has_its_place_on_the_site() -> None:
+    """Write a new page of docs/ into the nav of mkdocs.yml; pages of design/ and evidence/ are found by links."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r"^ *- [^:]+: (\S+\.md)$", navigation, flags=re.MULTILINE)
+    assert len(named) == len(set(named))
+    docs = ROOT / "docs"
+    pages = {page.relative_to(docs).as_posix() for folder in ("", "use") for page in (docs / folder).glob("*.md")}
+    made = {"index.md", "check.md", *reference.pages()}
+    assert set(named) == pages | made, "mkdocs.yml"
+
+
+def test_pages_of_the_site_link_to_pages_that_are_there(tmp_path: Path) -> None:
+    """Of all that make_site.py writes for Zensical: links between pages; tests/test_site.py follows them as HTML."""
+    make_site.stage(tmp_path)
+    found = {
+        (page, target)
+        for page in (tmp_path / "pages").rglob("*.md")
+        for target in make_site.LINK.findall(
+            re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        )
+    }
+    assert len(found) > 100
+    assert [(page.name, target) for page, target in found if not (page.parent / target).exists()] == []
 
 
 def test_links_lead_to_files() -> None:

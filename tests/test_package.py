@@ -152,7 +152,20 @@ def test_import_stays_within_twice_that_of_numpy_and_polars(tmp_path: Path) -> N
 
 
 def test_extras_are_those_of_the_design() -> None:
-    named = {"models", "retrieval", "milvus", "elastic", "hosted", "judge", "report", "web", "demo", "dev", "mutants"}
+    named = {
+        "models",
+        "retrieval",
+        "milvus",
+        "elastic",
+        "hosted",
+        "judge",
+        "report",
+        "web",
+        "demo",
+        "docs",
+        "dev",
+        "mutants",
+    }
     assert set(PROJECT["optional-dependencies"]) == named
 
 

@@ -99,7 +99,7 @@ def _entries() -> Iterator[Entry]:
     for name, measure in registry().items():
         yield Entry("measures", name, f"{measure.summary} {measure.formula}", measure.source)
     yield from (Entry("pages", page, about) for page, about in PAGES.items())
-    yield from _errors()
+    yield from error_messages()
 
 
 def _commands() -> Iterator[Entry]:
@@ -117,7 +117,7 @@ def _commands() -> Iterator[Entry]:
                     yield Entry("commands", f"trueval {whole} {option.opts[0]}", option.help or "")
 
 
-def _errors() -> Iterator[Entry]:
+def error_messages() -> Iterator[Entry]:
     """Error messages from the source of the package, with an ellipsis for what they fill in."""
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):
