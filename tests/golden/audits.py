@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from trueval.golden.build.golden_result import GoldenJudge, GoldenResult, JudgeCost, JudgedCollection
+
 # Query, document, the judge's grade, people's grades by rater ("" for nobody), stratum.
 PASSAGES = [
     ("q0", "a", 5, {"ann": 5, "bob": 4}, "high"),
@@ -24,6 +26,16 @@ PASSAGES = [
 ORDERS = [("q0", ["a", "b"], 1), ("q0", ["b", "c"], 1), ("q1", ["a", "b"], 0), ("q1", ["b", "c"], -1)]
 
 
+ABOUT = GoldenResult(
+    name="g",
+    collection=JudgedCollection("c", "c", 0, 0, {}),
+    seed=0,
+    judge=GoldenJudge("gpt", "batch", 8, 2, "posterior", 0, 0),
+    stages=(),
+    cost=JudgeCost(None, None, None, None, None, None),
+)
+
+
 def _lines(rows: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -31,7 +43,7 @@ def _lines(rows: list[dict[str, Any]]) -> str:
 def written(folder: Path, *, design: str = "documents", lengths: bool = True) -> Path:
     """Write the golden set and its audit; the folder."""
     folder.mkdir()
-    (folder / "golden.json").write_text(json.dumps({"kind": "golden", "format": 1, "judge": {"name": "gpt"}}))
+    (folder / "golden.json").write_text(json.dumps(ABOUT.to_dict()))
     (folder / "qrels.trec").write_text("".join(f"{q} 0 {d} {grade}\n" for q, d, grade, _, _ in PASSAGES))
     labels = [
         {

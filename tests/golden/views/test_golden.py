@@ -11,8 +11,9 @@ from tests.golden import small
 
 from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.build.golden_result import GoldenResult, GradeSpread, Heterogeneity, QueryGrades
+from trueval.golden.build.golden_result import GoldenResult
 from trueval.golden.build.golden_set import GoldenSet
+from trueval.golden.refine.heterogeneity import GradeSpread, Heterogeneity, QueryGrades
 from trueval.golden.views.golden import view
 from trueval.golden.views.kind import GOLDEN
 from trueval.report.kinds import read_directory
@@ -42,7 +43,7 @@ def answered(result: GoldenResult) -> tuple[str, str]:
 
 
 def test_most_queries_must_have_a_useful_passage(golden: GoldenSet) -> None:
-    result, audit = golden.result(), "trueval golden audit DIR RUN --size 200"
+    result, audit = golden.result, "trueval golden audit DIR RUN --size 200"
     again = "trueval golden build CONFIG.toml --out DIR"
     grade = "(grade 4 or 5)."
     assert answered(result) == (f"It can be used: each of 3 queries has a useful passage {grade}", audit)
@@ -58,7 +59,7 @@ def test_most_queries_must_have_a_useful_passage(golden: GoldenSet) -> None:
 
 def test_golden_json_is_read_by_its_fields(golden: GoldenSet) -> None:
     """All but the manifests of its stages, of which the result reads what it shows."""
-    told, written = golden.result().to_dict(), dict(golden.about)
+    told, written = golden.result.to_dict(), golden.to_dict()
     stages = zip(told.pop("stages"), written.pop("stages"), strict=True)
     assert told == json.loads(json.dumps(written))
     assert list(told) == list(written)

@@ -114,7 +114,7 @@ def in_other_words(queries: Sequence[str]) -> str:
 def find_changes(golden: GoldenSet, collection: Collection) -> CollectionChanges:
     """The changes of a collection since a golden set was built from it."""
     judged, reworded = _select_graded_labels(golden), _find_reworded_queries(golden, collection)
-    if texts_with_ids_hash(collection.documents) == golden.about["collection"]["sha256"]["documents"]:
+    if texts_with_ids_hash(collection.documents) == golden.result.collection.sha256["documents"]:
         return CollectionChanges(True, len(judged), 0, reworded)
     known = _ids_by_text(collection, {each["text"] for each in judged})
     return CollectionChanges(False, len(judged), sum(each["text"] not in known for each in judged), reworded)

@@ -88,7 +88,7 @@ def build(
                 Pipeline(plan.settings).check(collection, cache=cache)
         for name in names:
             getattr(work, name)()
-        return finish(plan.name, out, collection, work.about(), book)
+        return finish(plan.name, out, collection, work.record(), book)
 
 
 def _check_ready(judge: Judge) -> None:

@@ -16,7 +16,8 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.golden.build.anchoring import in_other_words
 from trueval.golden.build.build_estimate import announce, estimate_orders, estimate_stage
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.build.golden_set import read_rewritten_queries
+from trueval.golden.build.golden_result import GoldenJudge
+from trueval.golden.build.golden_set import BuildRecord, read_rewritten_queries
 from trueval.golden.build.grade import GradingSettings, grade, grades_of, questions_of
 from trueval.golden.build.pooling import find_pools, pools_of, rewrite
 from trueval.golden.build.prune import Candidate, means_of, prune_pool
@@ -29,6 +30,7 @@ from trueval.golden.judge.judge import Judge, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import expectations
 from trueval.models.hosted.account import Account
+from trueval.report.json_fields import encode
 from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
@@ -76,14 +78,10 @@ class BuildRunner:
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
         return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
 
-    def about(self) -> dict[str, Any]:
-        """The provenance entry of golden.json."""
-        return {
-            "seed": self.plan.seed,
-            "judge": {"name": self.judge.name, **asdict(self.plan.judge.grading)},
-            "sha256": self.hashes,
-            "stages": list(self.made.values()),
-        }
+    def record(self) -> BuildRecord:
+        """How the golden set was built, so far."""
+        judge = GoldenJudge(self.judge.name, **asdict(self.plan.judge.grading))
+        return BuildRecord(self.plan.seed, judge, self.hashes, list(self.made.values()))
 
     def complete_stages(self, names: Sequence[str]) -> list[str]:
         """The leading stages that are complete under the current plan; computes nothing.
@@ -233,7 +231,7 @@ class BuildRunner:
             )
             asked += again.asked
             answers += again.second
-            about = {"repeated": again.to_dict()}
+            about = {"repeated": encode(again.summarize())}
         unjudged = int(found.grades["grade"].null_count())
         about |= {"passages": found.grades.height, "unjudged": unjudged, **usage_of(asked, answers)}
         return {file: found.labels.write_parquet}, about
@@ -301,7 +299,7 @@ class BuildRunner:
             )
             asked += again.asked
             answers += again.second
-            about = {"repeated": again.to_dict()}
+            about = {"repeated": encode(again.summarize())}
         lines = lines_of([{"query": each.query_id, **each.refinement.to_dict()} for each in found])
         about |= {"queries": len(found), **usage_of(asked, answers)}
         return {"refined.jsonl": lines, "top.trec": _run(top_of(found))}, about

@@ -1,6 +1,6 @@
 """golden.json: what a golden set is, how it was made, and what its labels are.
 
-`golden_set.py` writes it, with the manifest of each stage as it is on disk; of these a result reads what it shows.
+`golden_set.py` writes it, with the manifest of each stage as it is on disk; a result holds what it shows of these.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from trueval.golden.refine.heterogeneity import Heterogeneity
 from trueval.report.json_fields import OMITTED, renamed
 from trueval.report.result import Result
 
@@ -70,6 +71,7 @@ class StageRecord:
         problems: problem of an answer → number of calls.
         models: model that answered → number of calls.
         cost: of all its calls.
+        notes: remarks, one line each.
     """
 
     stage: str
@@ -86,43 +88,8 @@ class StageRecord:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     problems: Mapping[str, int] = field(default_factory=dict)
     models: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class GradeSpread:
-    """The number of passages of a grade, over queries with a judged passage.
-
-    Attributes:
-        median: passages per query; None where nothing is judged.
-        mean: passages per query.
-        share: median share of a query's judged passages.
-        without: queries without such a passage.
-    """
-
-    median: float | None
-    mean: float | None
-    share: float | None
-    without: int
-
-
-@dataclass(frozen=True)
-class QueryGrades:
-    """The passages of a query by grade."""
-
-    query: str
-    judged: int
-    unjudged: int
-    grades: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Heterogeneity:
-    """How much the numbers of each grade vary over queries (heterogeneity.py); useful passages have grade 4 or 5."""
-
-    queries: int
-    grades: Mapping[str, GradeSpread]
-    useful: GradeSpread
-    by_query: tuple[QueryGrades, ...]
+    judge_seconds: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ A label belongs to the texts of a question and a passage, whatever their ids are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,16 @@ from trueval.collection import Collection, text_hash
 from trueval.errors import Place
 from trueval.files.atomic_files import write_whole
 from trueval.files.writing import write_judgments
-from trueval.golden.build.golden_result import GoldenResult
+from trueval.golden.build.golden_result import (
+    GoldenJudge,
+    GoldenPassage,
+    GoldenResult,
+    JudgeCost,
+    JudgedCollection,
+    RefinedQuery,
+    RefinementRecord,
+    StageRecord,
+)
 from trueval.golden.build.grade import grades_of
 from trueval.golden.build.pool_sources import summarize_sources
 from trueval.golden.build.pooling import pools_of
@@ -34,11 +43,11 @@ from trueval.golden.judge.prompt import speaks_to_judge
 from trueval.golden.refine.heterogeneity import heterogeneity
 from trueval.judgments import Judgments
 from trueval.report.formats import to_json
+from trueval.report.json_fields import decode
 from trueval.report.number_texts import percent
 from trueval.report.provenance import strip_folders
 from trueval.report.result import ReprByKind
 from trueval.run import Run
-from trueval.version import __version__
 
 ABOUT, QRELS, LABELS, TOP = "golden.json", "qrels.trec", "labels.jsonl", "top.trec"
 REWRITTEN: Final = "rewritten.jsonl"
@@ -49,12 +58,15 @@ class GoldenSet(ReprByKind):
     """A golden set.
 
     Attributes:
-        about: content of golden.json.
+        folder: that holds it.
+        result: golden.json, its values by type.
+        manifests: of its stages, as golden.json has them.
         labels: one row per passage of a pool, as in labels.jsonl.
     """
 
     folder: Path
-    about: Mapping[str, Any]
+    result: GoldenResult
+    manifests: tuple[Mapping[str, Any], ...]
     labels: tuple[Mapping[str, Any], ...]
 
     @classmethod
@@ -76,24 +88,16 @@ class GoldenSet(ReprByKind):
             raise place.error("not a golden set. Name a folder that trueval golden build made.")
         if about.get("format", 0) > GoldenResult.FORMAT:
             raise place.error(f"format {about['format']} is newer than {GoldenResult.FORMAT}. Update trueval.")
-        return cls(folder, about, labels)
+        return cls(folder, GoldenResult.from_dict(about, str(folder / ABOUT)), tuple(about["stages"]), labels)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval golden build`."""
-        return dict(self.about)
-
-    def result(self) -> GoldenResult:
-        """What `trueval golden build` shows: golden.json, its values by type.
-
-        Raises:
-            InputError: a value is missing or of another type.
-        """
-        return GoldenResult.from_dict(self.about, str(self.folder / ABOUT))
+        return {**self.result.to_dict(), "stages": list(self.manifests)}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Remarks of its stages, one line each."""
-        return tuple(note for stage in self.about["stages"] for note in stage.get("notes", ()))
+        return tuple(note for stage in self.result.stages for note in stage.notes)
 
     @property
     def judgments(self) -> Judgments:
@@ -111,6 +115,23 @@ class GoldenSet(ReprByKind):
         return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
 
 
+@dataclass(frozen=True)
+class BuildRecord:
+    """How a golden set was built.
+
+    Attributes:
+        seed: of all random choices.
+        judge: with the settings of grading.
+        hashes: of the texts of documents and queries with their ids.
+        manifests: of the stages, in order.
+    """
+
+    seed: int
+    judge: GoldenJudge
+    hashes: Mapping[str, str]
+    manifests: Sequence[Mapping[str, Any]]
+
+
 def read_rewritten_queries(folder: Path) -> dict[str, str]:
     """Query id → its text as the judge saw it, from the stage `rewrite`; empty without that stage."""
     try:
@@ -119,51 +140,50 @@ def read_rewritten_queries(folder: Path) -> dict[str, str]:
         return {}
 
 
-def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, Any], ledger: Ledger) -> GoldenSet:
+def finish(name: str, folder: Path, collection: Collection, made: BuildRecord, ledger: Ledger) -> GoldenSet:
     """Aggregate all labels into judgments, and write the golden set.
 
     Args:
         folder: folder with the outputs of the stages.
-        made: seed, judge, sha256 and stages.
+        made: how it was built.
     """
-    stages = {each["stage"]: each for each in made["stages"]}
-    about: dict[str, Any] = {
-        "kind": GoldenResult.KIND,
-        "format": GoldenResult.FORMAT,
-        "trueval": __version__,
-        "name": name,
-        "collection": {
-            "name": collection.name,
-            "source": strip_folders(collection.source),
-            "documents": len(collection.documents),
-            "queries": len(collection.queries),
-            "sha256": made["sha256"],
-        },
-        "seed": made["seed"],
-        "judge": made["judge"],
-        "stages": made["stages"],
-    }
+    stages = tuple(decode(StageRecord, each, GoldenResult.KIND) for each in made.manifests)
+    outputs = {each["stage"]: each["outputs"] for each in made.manifests}
+    result = GoldenResult(
+        name=name,
+        collection=JudgedCollection(
+            collection.name,
+            strip_folders(collection.source),
+            len(collection.documents),
+            len(collection.queries),
+            made.hashes,
+        ),
+        seed=made.seed,
+        judge=made.judge,
+        stages=stages,
+        cost=_cost(stages),
+    )
     rows: list[dict[str, Any]] = []
-    if "grade" in stages:
-        files = [file for name in ("grade", "regrade") if name in stages for file in stages[name]["outputs"]]
+    if "grade" in outputs:
+        files = [file for name in ("grade", "regrade") if name in outputs for file in outputs[name]]
         labels = pl.concat([pl.read_parquet(folder / file) for file in files])
         pool = pl.read_parquet(folder / "pool.parquet")
-        grades = grades_of(pools_of(pool), labels, made["judge"]["aggregate"])
-        rows = list(_label_rows(pool, grades, labels, made["judge"]["name"], collection, ledger))
+        grades = grades_of(pools_of(pool), labels, made.judge.aggregate)
+        rows = list(_label_rows(pool, grades, labels, made.judge.name, collection, ledger))
         judged = grades.filter(pl.col("grade").is_not_null()).with_columns(pl.col("grade").cast(pl.Float64))
         write_judgments(judged, folder / QRELS)
         write_whole(folder / LABELS, lines_of(rows))
-        about |= _numbers(grades, labels, rows)
-        about["sources"] = summarize_sources(pool, judged)
-    if "refine" in stages:
-        about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"), about.get("judged", 0))
+        result = replace(_with_grades(result, grades, labels, rows), sources=summarize_sources(pool, judged))
+    if "refine" in outputs:
+        refinement = _refinement(read_lines(folder / "refined.jsonl"), result.judged or 0)
+        result = replace(result, refinement=refinement)
     # Files that golden.json does not list may belong to another corpus; they can be recomputed from the ledger without
     # new calls.
-    for name in ((QRELS, LABELS) if "grade" not in stages else ()) + ((TOP,) if "refine" not in stages else ()):
-        (folder / name).unlink(missing_ok=True)
-    about["cost"] = _cost(made["stages"])
-    write_whole(folder / ABOUT, lambda file: file.write_text(to_json(about), encoding="utf-8"))
-    return GoldenSet(folder, about, tuple(rows))
+    for file in ((QRELS, LABELS) if "grade" not in outputs else ()) + ((TOP,) if "refine" not in outputs else ()):
+        (folder / file).unlink(missing_ok=True)
+    golden = GoldenSet(folder, result, tuple(made.manifests), tuple(rows))
+    write_whole(folder / ABOUT, lambda file: file.write_text(to_json(golden.to_dict()), encoding="utf-8"))
+    return golden
 
 
 def _label_rows(
@@ -199,45 +219,48 @@ def _label_rows(
         }
 
 
-def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """The entry of grades and labels in golden.json."""
-    speaking = [{"query": row["query"], "document": row["document"]} for row in rows if row["speaks_to_judge"]]
-    return {
-        "passages": grades.height,
-        "judged": grades.height - int(grades["grade"].null_count()),
-        "unjudged": int(grades["grade"].null_count()),
-        "labels": int(labels["grade"].is_not_null().sum()),
-        "grades": {str(grade): int((grades["grade"] == grade).sum()) for grade in range(1, 6)},
-        "heterogeneity": heterogeneity(grades),
-        "rounds": between_rounds(labels),
-        "slots": by_slot(labels),
-        "speaks_to_judge": speaking,
-    }
+def _with_grades(
+    result: GoldenResult, grades: pl.DataFrame, labels: pl.DataFrame, rows: Sequence[Mapping[str, Any]]
+) -> GoldenResult:
+    """The result with the numbers of grades and labels."""
+    unjudged = int(grades["grade"].null_count())
+    return replace(
+        result,
+        passages=grades.height,
+        judged=grades.height - unjudged,
+        unjudged=unjudged,
+        labels=int(labels["grade"].is_not_null().sum()),
+        grades={str(grade): int((grades["grade"] == grade).sum()) for grade in range(1, 6)},
+        heterogeneity=heterogeneity(grades),
+        rounds=between_rounds(labels),
+        slots=by_slot(labels),
+        speaks_to_judge=tuple(GoldenPassage(row["query"], row["document"]) for row in rows if row["speaks_to_judge"]),
+    )
 
 
-def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, object]:
-    """The entry of the refinement in golden.json: its limits, and calls, claim and contradictions per query."""
-    return {
-        "cannot_know": list(_cannot_know(rows, judged)),
-        "queries": [
-            {
-                "query": row["query"],
-                "method": row["method"],
-                "passages": len(row["documents"]),
-                "top": row["top"],
-                "calls": row["calls"],
-                "stopped": row["stopped"],
-                "overlap": row["overlap"],
-                "gross": row["gross"],
-                "unchecked": _count_unordered_passages(row),
-                "bands": len({each["band"] for each in row["documents"][: row["top"]]}),
-                "disagreement": row["inconsistency"]["disagreement"],
-                "cycles": row["inconsistency"]["cycles"],
-                "inversions": len(row["inversions"]),
-            }
+def _refinement(rows: list[dict[str, Any]], judged: int) -> RefinementRecord:
+    """The refinement: its limits, and calls, claim and contradictions per query."""
+    return RefinementRecord(
+        tuple(_cannot_know(rows, judged)),
+        tuple(
+            RefinedQuery(
+                query=row["query"],
+                method=row["method"],
+                passages=len(row["documents"]),
+                top=row["top"],
+                calls=row["calls"],
+                stopped=row["stopped"],
+                overlap=row["overlap"],
+                gross=row["gross"],
+                unchecked=_count_unordered_passages(row),
+                bands=len({each["band"] for each in row["documents"][: row["top"]]}),
+                disagreement=row["inconsistency"]["disagreement"],
+                cycles=row["inconsistency"]["cycles"],
+                inversions=len(row["inversions"]),
+            )
             for row in rows
-        ],
-    }
+        ),
+    )
 
 
 def _count_unordered_passages(row: Mapping[str, Any]) -> int:
@@ -267,11 +290,22 @@ def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str
         )
 
 
-def _cost(stages: list[Mapping[str, Any]]) -> dict[str, object]:
-    """Totals over stages; null where unknown."""
+def _cost(stages: Sequence[StageRecord]) -> JudgeCost:
+    """Totals over stages; None where unknown."""
 
-    def total(name: str) -> Any:
-        known = [each[name] for each in stages if each.get(name) is not None]
+    def total(values: Iterable[float | None]) -> float | None:
+        known = [each for each in values if each is not None]
         return round(sum(known), 9) if known else None
 
-    return {name: total(name) for name in ("calls", "invalid", "tokens_in", "tokens_out", "cost", "judge_seconds")}
+    def count(values: Iterable[int | None]) -> int | None:
+        known = [each for each in values if each is not None]
+        return sum(known) if known else None
+
+    return JudgeCost(
+        count(each.calls for each in stages),
+        count(each.invalid for each in stages),
+        count(each.tokens_in for each in stages),
+        count(each.tokens_out for each in stages),
+        total(each.cost for each in stages),
+        total(each.judge_seconds for each in stages),
+    )

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
 from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import evaluate
+from trueval.golden.build.golden_result import PoolSource, SourceCeiling
 from trueval.golden.build.pooling import SOURCES, sources_of
 from trueval.golden.refine.heterogeneity import USEFUL
 from trueval.judgments import Judgments
+from trueval.run import Run
 
 K: Final = 10
 MEASURE: Final = "RA-nWG"
 
 
-def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, object]]:
+def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> tuple[PoolSource, ...]:
     """The contribution of each search to the pools.
 
     The ceiling is PROC(RA-nWG)@10: the best ten documents of a search, over the best ten of all judged. Documents that
@@ -28,8 +30,7 @@ def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str
         judged: columns query_id, doc_id and grade of the judged passages.
 
     Returns:
-        name, passages, alone, useful, useful_alone, and ceiling with its tie range, null where no query is judged, for
-        each search and for the pool.
+        One for each search, and one for the pool.
     """
     graded = pool.join(judged.select("query_id", "doc_id", "grade"), on=("query_id", "doc_id"), how="left")
     present = [name for name in SOURCES if name in pool.columns]
@@ -44,25 +45,23 @@ def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str
             else own
         )
         found.append(
-            {
-                "name": name,
-                "passages": own.height,
-                "alone": alone.height,
-                "useful": own.filter(pl.col("grade") >= USEFUL).height,
-                "useful_alone": alone.filter(pl.col("grade") >= USEFUL).height,
-                "ceiling": _ceiling(run, judged),
-            }
+            PoolSource(
+                name,
+                own.height,
+                alone.height,
+                useful=own.filter(pl.col("grade") >= USEFUL).height,
+                useful_alone=alone.filter(pl.col("grade") >= USEFUL).height,
+                ceiling=_ceiling(run, judged),
+            )
         )
-    return found
+    return tuple(found)
 
 
-def _ceiling(run: Any, judged: pl.DataFrame) -> dict[str, float] | None:
+def _ceiling(run: Run, judged: pl.DataFrame) -> SourceCeiling | None:
     if not judged.height:
         return None
     measure = f"PROC({MEASURE})@{K}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
         value = evaluate(run, Judgments.from_frame(judged.select("query_id", "doc_id", "grade")), [measure])[measure]
-    if not value.queries:
-        return None
-    return {"expected": value.expected, "lowest": value.lowest, "highest": value.highest}
+    return SourceCeiling(value.expected, value.lowest, value.highest) if value.queries else None

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from trueval.golden.build.golden_result import RepeatedQuestions, RoundAgreement, SlotMean
 from trueval.golden.build.rounds import rng_of
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
@@ -23,13 +25,10 @@ from trueval.golden.refine.aggregate import GRADES
 AGAIN: Final = 1_000
 
 
-def between_rounds(labels: pl.DataFrame) -> list[dict[str, object]]:
-    """Label differences between two rounds, on the passages labelled in both.
+def between_rounds(labels: pl.DataFrame) -> tuple[RoundAgreement, ...]:
+    """Label differences between each two rounds, on the passages labelled in both.
 
-    Returns:
-        For each pair of rounds: passages, share with the same label, share at most one grade apart, mean difference of
-        the second less the first, Cohen's κ with quadratic weights, null where all labels are the same, and the table
-        of numbers, [first][second].
+    κ is Cohen's with quadratic weights, None where all labels are the same.
     """
     valid = labels.filter(pl.col("grade").is_not_null())
     found = []
@@ -42,39 +41,36 @@ def between_rounds(labels: pl.DataFrame) -> list[dict[str, object]]:
         one, other = both["grade"].to_numpy(), both["grade_second"].to_numpy()
         apart = np.abs(one - other)
         found.append(
-            {
-                "first": first,
-                "second": second,
-                "passages": both.height,
-                "same": float((apart == 0).mean()),
-                "within_one": float((apart <= 1).mean()),
-                "difference": float((other - one).mean()),
-                "kappa": _kappa(one, other),
-                "table": [[int(((one == row) & (other == column)).sum()) for column in GRADES] for row in GRADES],
-            }
+            RoundAgreement(
+                first,
+                second,
+                both.height,
+                same=float((apart == 0).mean()),
+                within_one=float((apart <= 1).mean()),
+                difference=float((other - one).mean()),
+                kappa=_kappa(one, other),
+                table=tuple(
+                    tuple(int(((one == row) & (other == column)).sum()) for column in GRADES) for row in GRADES
+                ),
+            )
         )
-    return found
+    return tuple(found)
 
 
-def _kappa(one: Any, other: Any) -> float | None:
+def _kappa(one: NDArray[np.int64], other: NDArray[np.int64]) -> float | None:
     """1 minus the mean squared difference over that of independent labels (Cohen 1968)."""
     expected = float((one**2).mean() + (other**2).mean() - 2 * one.mean() * other.mean())
     return None if expected == 0 else 1.0 - float(((one - other) ** 2).mean()) / expected
 
 
-def by_slot(labels: pl.DataFrame) -> list[dict[str, object]]:
+def by_slot(labels: pl.DataFrame) -> tuple[SlotMean, ...]:
     """Mean label by slot: as passages are shuffled, the means should be equal."""
     valid = labels.filter(pl.col("grade").is_not_null() & (pl.col("slots") > 1))
     grouped = valid.group_by("slot").agg(passages=pl.len(), mean=pl.col("grade").mean(), sd=pl.col("grade").std(ddof=1))
-    return [
-        {
-            "slot": row["slot"] + 1,
-            "passages": row["passages"],
-            "mean": row["mean"],
-            "error": None if row["sd"] is None else row["sd"] / row["passages"] ** 0.5,
-        }
-        for row in grouped.sort("slot").to_dicts()
-    ]
+    return tuple(
+        SlotMean(slot + 1, passages, mean, None if sd is None else sd / passages**0.5)
+        for slot, passages, mean, sd in grouped.sort("slot").iter_rows()
+    )
 
 
 @dataclass(frozen=True)
@@ -91,8 +87,8 @@ class RepeatedAnswers:
     first: tuple[JudgeAnswer, ...]
     second: tuple[JudgeAnswer, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Differences in labels, orders and pairs of orders; null where no question was repeated."""
+    def summarize(self) -> RepeatedQuestions:
+        """Differences in labels, orders and pairs of orders; None where no question was repeated."""
         labels = [
             (one.grade, other.grade)
             for before, after in zip(self.first, self.second, strict=True)
@@ -105,14 +101,14 @@ class RepeatedAnswers:
             if before.order and after.order
         ]
         pairs = [each for both in orders for each in _pairs(*both)]
-        return {
-            "calls": len(self.asked),
-            "labels": len(labels),
-            "labels_differ": _share([one != other for one, other in labels]),
-            "orders": len(orders),
-            "orders_differ": _share([one != other for one, other in orders]),
-            "pairs_differ": _share(pairs),
-        }
+        return RepeatedQuestions(
+            calls=len(self.asked),
+            labels=len(labels),
+            labels_differ=_share([one != other for one, other in labels]),
+            orders=len(orders),
+            orders_differ=_share([one != other for one, other in orders]),
+            pairs_differ=_share(pairs),
+        )
 
 
 def _pairs(one: Sequence[int], other: Sequence[int]) -> list[bool]:

@@ -123,7 +123,7 @@ def _golden(
     if not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: not a golden set. Name its folder, or labels of people with --people.")
     golden, people = GoldenSet.read(folder), _of_audit(folder / FOLDER, how)
-    own = read_labels(folder / QRELS, str(golden.about["judge"]["name"]), how, people.audited.scale)
+    own = read_labels(folder / QRELS, golden.result.judge.name, how, people.audited.scale)
     others = read_judges(judges[1:], how, people.audited.scale) if len(judges) > 1 else []
     return _compare_with_people(people, [own, *others], between, draw, tell, golden)
 

@@ -10,14 +10,13 @@ from typing import Final, NamedTuple
 from trueval.golden.build.golden_result import (
     GoldenPassage,
     GoldenResult,
-    Heterogeneity,
     PoolSource,
-    QueryGrades,
     RefinedQuery,
     RefinementRecord,
     RoundAgreement,
     StageRecord,
 )
+from trueval.golden.refine.heterogeneity import Heterogeneity, QueryGrades
 from trueval.report.figures import Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Figure

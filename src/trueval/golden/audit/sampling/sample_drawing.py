@@ -145,8 +145,8 @@ def is_there(collection: str) -> bool:
 def _source(place: Path, choices: SampleChoices) -> Source:
     if is_golden(place):
         golden = GoldenSet.read(place)
-        corpus = choices.collection or golden.about["collection"]["source"]
-        questions = golden.about["collection"]["sha256"]["queries"]
+        corpus: str | None = choices.collection or golden.result.collection.source
+        questions = golden.result.collection.sha256["queries"]
         return Source(golden.judgments, place / QRELS, golden.labels, golden.top, corpus, questions)
     judgments = Judgments.read(str(place))
     corpus = choices.collection or (str(place) if place.is_dir() else None)
