@@ -327,6 +327,27 @@ class _Texts(NamedTuple):
     note: str | None
 
 
+def read_corpus(place: str, *, fields: Sequence[str] = FIELDS, tell: Tell = None) -> Collection:
+    """Read documents without queries.
+
+    Args:
+        place: folder with a corpus, or a name, as in `Collection.read`; or the file of the corpus itself.
+        fields: fields of a document that make up its text.
+        tell: progress callback, called with the number of documents so far.
+
+    Raises:
+        InputError: as in `Collection.read`.
+    """
+    kind, _, rest = place.partition(":")
+    if rest and kind in LOADERS:
+        return Collection.read(place, fields=fields, tell=tell)
+    path = Path(place)
+    parts = find_parts(path, "corpus") if path.is_dir() else parts_of(path)
+    found = _read_texts(parts, tuple(fields), "document", tell)
+    notes = tuple(filter(None, (parts.note, found.note)))
+    return Collection(encodable(path.resolve().name), encodable(place), found.texts, {}, notes=notes)
+
+
 def _read_texts(parts: TextFiles, fields: tuple[str, ...], what: str, tell: Tell = None) -> _Texts:
     found = gather(read_rows(parts.paths, fields), lambda row: join_fields(row, fields), tell)
     return _check_texts(found, fields, what, parts.display_name)

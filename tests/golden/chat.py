@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-_PART = re.compile(r"=== (query|passage \d+) ([0-9a-f]{16}) ===\n(.*?)\n=== end of \1 \2 ===", re.DOTALL)
+_PART = re.compile(r"=== (query|words|passage \d+) ([0-9a-f]{16}) ===\n(.*?)\n=== end of \1 \2 ===", re.DOTALL)
 
 
 class Trouble(NamedTuple):
@@ -39,7 +39,8 @@ class Seen(NamedTuple):
     @property
     def task(self) -> str:
         system = self.body["messages"][0]["content"]
-        return "order" if "put passages in order" in system else "rewrite" if "prepare a query" in system else "grade"
+        phrases = {"order": "put passages in order", "rewrite": "prepare a query", "write": "You write a question"}
+        return next((task for task, phrase in phrases.items() if phrase in system), "grade")
 
 
 def words(body: dict[str, Any], content: str) -> tuple[int, int]:
@@ -58,6 +59,7 @@ class ChatServer:
 
     def __init__(self, grade: Callable[[str, str], int]) -> None:
         self.grade = grade
+        self.write: Callable[[Seen], str] = lambda seen: json.dumps({"question": "what?", "answer": ""})
         self.seen: list[Seen] = []
         self.troubles: list[Trouble] = []
         self.trouble: Callable[[int], Trouble] = lambda number: Trouble()  # number of the call, from 1
@@ -73,8 +75,9 @@ class ChatServer:
 
     def answer(self, headers: dict[str, str], body: dict[str, Any]) -> tuple[Trouble, str]:
         said = next(each["content"] for each in body["messages"] if each["role"] == "user")
-        parts = [match.group(3) for match in _PART.finditer(said)]
-        seen = Seen(headers, body, parts[0], tuple(parts[1:]))
+        parts = {match.group(1): match.group(3) for match in _PART.finditer(said)}
+        asked = parts.pop("query", parts.pop("words", ""))
+        seen = Seen(headers, body, asked, tuple(parts.values()))
         with self.lock:
             self.seen.append(seen)
             trouble = self.troubles.pop(0) if self.troubles else self.trouble(len(self.seen))
@@ -95,6 +98,8 @@ class ChatServer:
         return trouble, json.dumps(whole) if trouble.body is None else trouble.body
 
     def written(self, seen: Seen) -> str:
+        if seen.task == "write":
+            return self.write(seen)
         if seen.task == "rewrite":
             return json.dumps({"query": seen.query.upper()})
         grades = [self.grade(seen.query, text) for text in seen.passages]

@@ -31,6 +31,9 @@ UNITS: Final = {
     "grade": _PASSAGES,
     "order": _PASSAGES,
     "regrade": _PASSAGES,
+    "question-one": _PASSAGES,
+    "question-several": _PASSAGES,
+    "question-none": _PASSAGES,
 }
 NOTHING: Final = "Nothing goes through a model: all outputs are in the cache."
 

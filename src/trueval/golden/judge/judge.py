@@ -1,4 +1,4 @@
-"""Judges: the protocol of an object that grades or orders passages for a query, with its questions and answers.
+"""Judges: the protocol of an object that grades, orders or asks about passages, with its questions and answers.
 
 A question to a judge contains a few passages. It contains no ids, ranks, scores or sources, only texts. The answer goes
 into the ledger (ledger.py) before it is used, under a key of everything that determines it, so that no question is paid
@@ -17,15 +17,19 @@ from trueval.collection import text_hash
 # Part of every key: raising it asks all questions anew. 1: first version.
 FORMAT: Final = 1
 
-Task: TypeAlias = Literal["grade", "order", "rewrite"]
-TASKS: Final[tuple[Task, ...]] = ("grade", "order", "rewrite")
+Task: TypeAlias = Literal["grade", "order", "rewrite", "question-one", "question-several", "question-none"]
+# Tasks that write a question about the passages they show.
+WRITING: Final[tuple[Task, ...]] = ("question-one", "question-several", "question-none")
+TASKS: Final[tuple[Task, ...]] = ("grade", "order", "rewrite", *WRITING)
 
 
 class Question(NamedTuple):
     """A question to a judge.
 
     Attributes:
-        task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", a reworded query.
+        task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", a reworded query; of
+            WRITING, a question that one passage, or only several together, or none of them answers.
+        query: text of the query; where a question is written, words that it must not use, or "".
         passages: [slot] texts, in the order in which the judge sees them; slots count from 0.
         sample: number that distinguishes repetitions of the same question.
     """
@@ -67,7 +71,7 @@ class JudgeAnswer(NamedTuple):
     Attributes:
         labels: [slot] labels, for a grading question; None for a passage without a valid grade.
         order: slots, best first, for an ordering question; empty if none is valid.
-        text: reworded query; "" if none is valid.
+        text: reworded query; or a written question, and after a line feed its answer; "" if there is none.
         raw: verbatim response, followed by that of a repair.
         problems: invalid parts, one line each.
         model: name of the model as reported by the server.

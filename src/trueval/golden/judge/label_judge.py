@@ -19,7 +19,7 @@ import numpy as np
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError
-from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, Question, Task, key_for
+from trueval.golden.judge.judge import WRITING, JudgeAnswer, JudgeLabel, Question, Task, key_for
 from trueval.golden.judge.ledger import Ledger
 
 
@@ -98,8 +98,10 @@ class LabelJudge:
         """Answer from the labels.
 
         Raises:
-            InputError: a pair has no label, or other words for a query are asked for.
+            InputError: a pair has no label, or other words for a query or a question are asked for.
         """
+        if question.task in WRITING:
+            raise InputError(f"{self.name}: labels write no questions. Name a model as the judge.")
         if question.task == "rewrite":
             raise InputError(f"{self.name}: labels know no other words for a query. Choose another rewrite.")
         values = self._values(question)

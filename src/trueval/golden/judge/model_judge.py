@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from trueval.errors import InputError, PolicyError
-from trueval.golden.judge.judge import JudgeAnswer, JudgeUsage, Question, Task
+from trueval.golden.judge.judge import WRITING, JudgeAnswer, JudgeUsage, Question, Task
 from trueval.golden.judge.prompt import Prompt, messages, read_prompt, sendable
 from trueval.golden.judge.responses import ParsedResponse, merge_responses, parse, schema
 from trueval.models.hosted.account import Account
@@ -32,7 +32,7 @@ from trueval.models.hosted.wire import OpenAIClient, count_of
 OPENAI: Final = SERVICES["openai"].base_url
 FORMS: Final = ("json_schema", "json_object", "text")
 # Estimated tokens of an answer: per passage, and for the rest.
-TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
+TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80), **dict.fromkeys(WRITING, (0, 80))}
 AROUND: Final = 256  # tokens that a server may put around the messages of a call
 PROBLEM: Final = 100  # upper bound of the bytes of a validation error
 CAPS: Final = ("max_tokens", "max_completion_tokens")  # parameters that limit an answer

@@ -24,7 +24,7 @@ from typing import Final
 
 from trueval.errors import InputError, nearest
 from trueval.files.toml import Toml
-from trueval.golden.judge.judge import TASKS, Question, Task
+from trueval.golden.judge.judge import TASKS, WRITING, Question, Task
 
 RUBRIC: Final = (1, 5)
 _GRADES: Final = 100
@@ -121,10 +121,13 @@ def messages(
     marker = draw()
     while any(marker in text for text in texts):
         marker = draw()
-    shown = [f"The query:\n{_between(marker, 'query', question.query)}"]
+    writes = question.task in WRITING
+    shown = [f"Words to avoid:\n{_between(marker, 'words', question.query)}"] if writes and question.query else []
+    shown += [] if writes else [f"The query:\n{_between(marker, 'query', question.query)}"]
     shown += [_between(marker, f"passage {slot}", text) for slot, text in enumerate(question.passages, start=1)]
     if question.passages:
-        shown.append(f"These were {len(question.passages)} passages. Answer for all of them.")
+        wanted = "Write one question" if writes else "Answer for all of them"
+        shown.append(f"These were {len(question.passages)} passages. {wanted}.")
     return [{"role": "system", "content": prompt.text}, {"role": "user", "content": "\n\n".join(shown)}]
 
 

@@ -5,6 +5,7 @@ The requested form (as a JSON schema, where the server supports one):
     grade    {"passages": [{"passage": 1, "reason": "...", "grade": 4}, ...]}
     order    {"order": [3, 1, 2]}
     rewrite  {"query": "..."}
+    question {"question": "...", "answer": "..."}    both empty where the passages allow none
 
 Passages are numbered from 1, as shown. An invalid entry affects only its own passage; a passage that appears twice has
 no grade, since it is ambiguous.
@@ -18,10 +19,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from trueval.golden.judge.judge import JudgeLabel, Question
+from trueval.golden.judge.judge import WRITING, JudgeLabel, Question
 from trueval.golden.judge.prompt import Prompt, sendable
 
-REASON: Final = 2_000  # maximum number of characters of a reason
+REASON: Final = 2_000  # maximum number of characters of a reason, and of the answer to a written question
+ASKED: Final = 500  # maximum number of characters of a written question: more is a copy of its passage
 _FENCE: Final = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?```\s*", re.DOTALL)
 
 
@@ -31,7 +33,7 @@ class ParsedResponse(NamedTuple):
     Attributes:
         labels: [slot] labels, for a grading question; None if there is no valid one.
         order: slots, best first.
-        text: reworded query.
+        text: reworded query; or a written question, and after a line feed its answer.
         problems: one line each; empty if everything is valid.
     """
 
@@ -52,6 +54,8 @@ def schema(question: Question, prompt: Prompt) -> dict[str, object]:
         return _object({"order": {"type": "array", "items": places}})
     if question.task == "rewrite":
         return _object({"query": {"type": "string"}})
+    if question.task in WRITING:
+        return _object({"question": {"type": "string"}, "answer": {"type": "string"}})
     grade = {"type": "integer", "enum": sorted(prompt.grades)}
     # The reason comes before the grade, since a model writes from left to right.
     entry = _object({"passage": places, "reason": {"type": "string"}, "grade": grade})
@@ -76,9 +80,11 @@ def parse(text: str | None, question: Question, prompt: Prompt) -> ParsedRespons
         found = json.loads(fenced.group(1) if fenced else text or "")
     except (ValueError, RecursionError):
         return nothing._replace(problems=("it is not JSON" if text else "it is empty",))
-    name = {"grade": "passages", "order": "order", "rewrite": "query"}[question.task]
+    name = {"grade": "passages", "order": "order", "rewrite": "query"}.get(question.task, "question")
     if not isinstance(found, Mapping) or name not in found:
         return nothing._replace(problems=(f"it must be a JSON object with the key {name!r}",))
+    if question.task in WRITING:
+        return _written(found["question"], found.get("answer", ""))
     read = {"grade": _grades, "order": _order, "rewrite": _query}[question.task]
     return read(found[name], question, prompt)
 
@@ -130,6 +136,15 @@ def _query(found: object, question: Question, _: Prompt) -> ParsedResponse:
     if not isinstance(found, str) or not found.strip():
         return ParsedResponse(problems=("'query' must be a text",))
     return ParsedResponse(text=" ".join(sendable(found).split()))
+
+
+def _written(asked: object, answer: object) -> ParsedResponse:
+    if not isinstance(asked, str) or not isinstance(answer, str):
+        return ParsedResponse(problems=("'question' and 'answer' must be texts",))
+    texts = [" ".join(sendable(each).split()) for each in (asked, answer)]
+    if len(texts[0]) > ASKED:
+        return ParsedResponse(problems=(f"'question' must have at most {ASKED} characters",))
+    return ParsedResponse(text="\n".join([texts[0], texts[1][:REASON]]) if texts[0] else "")
 
 
 def merge_responses(first: ParsedResponse, second: ParsedResponse) -> ParsedResponse:

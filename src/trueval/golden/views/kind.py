@@ -34,3 +34,11 @@ GULLIBILITY = kind_of_view(
     order=58,
     stem="gullibility",
 )
+QUESTIONS = kind_of_view(
+    "golden-questions",
+    "trueval.golden.questions.written_questions:WrittenQuestions",
+    "trueval.golden.views.questions:view",
+    format=1,
+    order=59,
+    stem="questions",
+)

@@ -1,0 +1,1 @@
+"""Questions written from passages by a model, and what they flatter: write_questions and flatters."""
