@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Outcome
 
+from trueval.cli import compare
+
 Command = Callable[..., Outcome]
 
 
@@ -351,3 +353,29 @@ def test_clusters_bind_queries_and_one_without_is_refused(trueval: Command, runs
     refused = trueval(*given)
     assert refused.status == 1
     assert "no cluster for the query 'q1' and 10 more" in refused.err
+
+
+def test_of_many_runs_few_are_in_memory_and_nothing_changes(
+    trueval: Command, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that are read again give what runs in memory give; one that changed meanwhile is refused."""
+    text = (runs / "tied.trec").read_text(encoding="utf-8")
+    for place in range(5):  # each breaks the ties of other queries
+        lines = [line.replace("1.0 x", "2.0 x", at % 12 < place) for at, line in enumerate(text.splitlines())]
+        (runs / f"run{place}.trec").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    given = (
+        "compare",
+        *paths(runs, "good", *(f"run{place}" for place in range(5))),
+        "-m",
+        "RR P@1",
+        "--format",
+        "json",
+    )
+    every = trueval(*given).out
+    monkeypatch.setattr(compare, "MOST_IN_MEMORY", 1)
+    assert trueval(*given).out == every
+    assert any(0 < each["win"]["value"] < 1 for each in json.loads(every)["differences"])
+    states = iter(range(1000))
+    monkeypatch.setattr(compare, "file_state", lambda state: (next(states),))
+    refused = trueval(*given)
+    assert (refused.status, "changed while it was compared" in refused.err) == (1, True)

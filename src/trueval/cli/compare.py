@@ -1,7 +1,10 @@
 """`trueval compare`: which of several runs is better, and with what confidence."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 import typer
 
@@ -23,13 +26,20 @@ from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import find_run, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
+from trueval.errors import InputError
+from trueval.files.display_names import name_files
+from trueval.files.source.source_bytes import file_state
 
 if TYPE_CHECKING:
     from trueval.comparison.compare import ComparisonChoices
     from trueval.comparison.resampling.tie_order_values import TieOrders
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
+    from trueval.rag.context_inputs import InputRules
     from trueval.run import Run
+
+# Runs in memory at once: of more, the others are read again for what needs their lists.
+MOST_IN_MEMORY: Final = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,9 +110,16 @@ class PairOptions:
 
 
 class _RunCollector:
-    """Runs kept during evaluation: win probabilities need their lists for tie orders."""
+    """Tie orders of the evaluated runs, for win probabilities; of many runs only the first stay in memory.
 
-    def __init__(self) -> None:
+    Args:
+        paths: [run] paths, to read runs again.
+        inputs: how they are read.
+        keep_all: whether every run stays in memory.
+    """
+
+    def __init__(self, paths: Sequence[str], inputs: "InputRules", *, keep_all: bool) -> None:
+        self.files, self.inputs, self.keep_all = [Path(path) for _, path in name_files(paths)], inputs, keep_all
         self.runs: list[Run] = []
         self.orders: list[TieOrders] = []
 
@@ -110,8 +127,20 @@ class _RunCollector:
         """Record an evaluated run."""
         from trueval.comparison.resampling.tie_order_values import TieOrders
 
-        self.orders.append(TieOrders(run, judgments, scores.policy, len(self.runs)))
-        self.runs.append(run)
+        place = len(self.orders)
+        file, orders = self.files[place], TieOrders(run, judgments, scores.policy, place)
+        # What is no file, such as a pipe, cannot be read again.
+        if self.keep_all or place < MOST_IN_MEMORY or not file.is_file():
+            self.runs.append(run)
+        else:
+            orders = orders.without_run(scores.measures, partial(self._read, file, file_state(file.stat()), judgments))
+        self.orders.append(orders)
+
+    def _read(self, file: Path, before: tuple[int, ...], judgments: "Judgments") -> "Run":
+        if file_state(file.stat()) != before:
+            raise InputError(f"{file}: the run changed while it was compared. Compare again.")
+        (again,) = self.inputs.read_runs([str(file)], judgments)
+        return again.run
 
 
 @common_options("measures", "convention", "rel", "baseline", "clusters", "correction", "out", "form")
@@ -148,10 +177,11 @@ def compare(
     refuse_repeated(qrels, paths)
     if output.out is not None:
         check_folder(output.out)
-    seen, given = _RunCollector(), inputs.to_inputs(chosen, policy.grade_map())
+    given = inputs.to_inputs(chosen, policy.grade_map())
     with progress(1 + len(paths)) as begin:
         begin(qrels)
         joined = labels.read(qrels, given)
+        seen = _RunCollector(paths, given, keep_all=joined.audited is not None)
         evaluated = evaluate_files(
             joined.used,
             paths,

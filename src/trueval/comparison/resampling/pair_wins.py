@@ -27,6 +27,9 @@ from trueval.standings.standings import Floats, Ints
 # Orders in the first batch of samples; each further batch is as large as all before it.
 FIRST: Final = 500
 
+# Distributions in memory: one for each run of a comparison of all pairs.
+MOST_LISTS: Final = 256
+
 # Probability of wrongly rejecting the closed form by random orders.
 UNLIKELY: Final = 1e-9
 
@@ -124,8 +127,12 @@ class PairWins:
         """The distribution of the sum over queries, higher being better; None where it cannot be enumerated."""
         key = (measure, run)
         if key not in self._listed:
+            # A distribution may have 2^14 atoms: those used last stay, the baseline's among them.
+            if len(self._listed) == MOST_LISTS:
+                del self._listed[next(iter(self._listed))]
             self._listed[key] = self._list(measure, run, column)
-        return self._listed[key]
+        self._listed[key] = found = self._listed.pop(key)
+        return found
 
     def _list(self, measure: int, run: int, column: MeasureColumn) -> Atoms | None:
         tied, rest = column.tied_queries, self._rest(column)

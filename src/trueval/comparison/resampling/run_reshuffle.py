@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -83,7 +83,7 @@ def reshuffle_runs(
     policy = orders[0].policy
     # Lists end at the depth of the policy.
     k, depth = (most if policy.depth is None else min(most, policy.depth) for most in (K, DEPTH))
-    lists = lists_of([each.run for each in orders], orders[0].judgments, policy, chosen, depth=depth)
+    lists = lists_of((each.run for each in orders), orders[0].judgments, policy, chosen, depth=depth)
     found = []
     for first, second in pairs.tolist():
         values = reshuffle(lists[first], lists[second], k=k, depth=depth)
@@ -93,7 +93,7 @@ def reshuffle_runs(
 
 
 def lists_of(
-    runs: Sequence[Run], judgments: Judgments, policy: Policy, queries: Sequence[str], *, depth: int = DEPTH
+    runs: Iterable[Run], judgments: Judgments, policy: Policy, queries: Sequence[str], *, depth: int = DEPTH
 ) -> list[TiedLists]:
     """The top documents of each run, with the tie groups of evaluate, under document numbers shared by all runs.
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from trueval.comparison.resampling.resampled_sums import TIE_ORDERS, generator
 from trueval.evaluation.evaluate import evaluate_measure
 from trueval.measures import Measure
 from trueval.measures.list_end import sees_end
-from trueval.standings.counting import counter
+from trueval.standings.counting import count
 from trueval.standings.standings import Floats, Ints, Standings, sum_by
 
 if TYPE_CHECKING:
@@ -66,24 +65,41 @@ class TieOrders:
     """The tie orders of one run.
 
     Attributes:
+        source: the run, or a function that reads it again: of many runs no more than a few are in memory at once.
         judgments: judgments of the evaluation.
         policy: policy of the evaluation.
         stream: separates its random orders from those of other runs with the same seed.
     """
 
-    run: Run
+    source: Run | Callable[[], Run]
     judgments: Judgments
     policy: Policy
     stream: int
+    _counted: dict[Policy, Standings] = field(default_factory=dict, repr=False)
     _ways: dict[Measure, dict[int, _ValueDistribution | list[_Group]]] = field(default_factory=dict, repr=False)
 
-    @cached_property
-    def _count(self) -> Callable[[Policy], Standings]:
-        return counter(self.run, self.judgments)
+    @property
+    def run(self) -> Run:
+        """The run, read again where it is not in memory."""
+        return self.source() if callable(self.source) else self.source
 
     def standings(self, measure: Measure) -> Standings:
         """The run's standings, as evaluate counts them for a measure."""
-        return self._count(self.policy.of(measure.innermost.name))
+        policy = self.policy.of(measure.innermost.name).counting
+        if policy not in self._counted:
+            self._counted[policy] = count(self.run, self.judgments, policy)
+        return self._counted[policy]
+
+    def without_run(self, measures: Sequence[Measure], read: Callable[[], Run]) -> TieOrders:
+        """The same orders without the run in memory: its standings for some measures stay.
+
+        Args:
+            measures: measures whose standings stay in memory.
+            read: reads the run again, for what needs its lists.
+        """
+        for measure in measures:
+            self.standings(measure)
+        return replace(self, source=read)
 
     @property
     def are_of_documents(self) -> bool:
