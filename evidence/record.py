@@ -81,6 +81,7 @@ def write_index(parts: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) 
         "",
         "What the long tests printed when they were last run, written by `make evidence` (docs/design/tests.md).",
         "",
+        *_notes(folder),
         "| part | what it shows | date | minutes | outcome |",
         "|---|---|---|---:|---|",
     ]
@@ -92,6 +93,16 @@ def write_index(parts: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) 
         row = (head.get(key, "never run" * (key == "date")) for key in ("date", "minutes of processors", "outcome"))
         lines.append(f"| {name} | {shows} | {' | '.join(row)} |")
     (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _notes(folder: Path) -> list[str]:
+    """A list of the pages of notes/, which people write: methods, and measurements that no test repeats."""
+    pages = sorted((folder / "notes").glob("*.md"))
+    if not pages:
+        return []
+    titles = [page.read_text(encoding="utf-8").split("\n")[0].removeprefix("# ") for page in pages]
+    listed = [f"- [{title}](notes/{page.name})" for title, page in zip(titles, pages, strict=True)]
+    return ["Methods and figures behind the pages for users, written by hand:", "", *listed, ""]
 
 
 def write(record: Record, folder: Path = FOLDER) -> None:

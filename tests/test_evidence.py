@@ -136,3 +136,10 @@ def test_a_run_keeps_figures_and_stops_at_its_time() -> None:
     assert (whole.outcome, whole.failed) == ("3 passed", False)
     assert whole.figures["test_prints[2]"] == "figure 2\n"
     assert cut.outcome == "1 passed, of 3"
+
+
+def test_the_index_lists_the_pages_that_people_write(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "cuts.md").write_text("# Cuts: figures\n", encoding="utf-8")
+    write_index([], tmp_path, tmp_path)
+    assert "- [Cuts: figures](notes/cuts.md)" in (tmp_path / "README.md").read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""P-B's published numbers, recomputed: what agrees, and what does not (docs/tradeoff.md says it in words)."""
+"""P-B's published numbers, recomputed: what agrees, and what does not (docs/papers.md says it in words)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often what is said of frontiers is true: docs/tradeoff.md has the figures."""
+"""How often what is said of frontiers is true: docs/evidence/notes/tradeoff.md has the figures."""
 
 from __future__ import annotations
 

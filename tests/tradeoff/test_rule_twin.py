@@ -201,7 +201,7 @@ class Twin:
         return equal or not self.differ(best, other) or (share is not None and share < 0.5)
 
     def choose(self, seeks: str, limits: dict[str, float], panel: list[int]) -> dict[str, Any]:
-        """What the words of docs/tradeoff.md choose."""
+        """What the words of docs/evidence/notes/tradeoff.md choose."""
         inside = [
             place
             for place in panel
