@@ -198,7 +198,12 @@ def compare(
     )
     talk([*evaluated.notes, *found.notes])
     corrected = labels.correct(joined, seen.runs, chosen, rules, baseline=name, level=choices.level)
-    comparison = labels.add_to(found.to_dict(), corrected, joined, qrels)
+    audit = labels.summarize(corrected, joined, qrels)
+    if corrected is not None and audit is not None:
+        from trueval.comparison.labels.corrected_results import correct_comparison
+
+        found = correct_comparison(found, corrected, audit)
+    comparison = found.to_dict()
     if output.out is not None:
         save(output.out, (COMPARE, comparison))
     show(COMPARE, comparison, form, percent=output.percent, pairs=shown.pairs or "")

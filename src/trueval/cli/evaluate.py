@@ -162,7 +162,12 @@ def evaluate(
             corrected=corrected,
             labels=labels.labels,
         )
-    results = labels.add_to(found.to_dict(content=kept), corrected, joined, qrels)
+    results = found.to_dict(content=kept)
+    audit = labels.summarize(corrected, joined, qrels)
+    if corrected is not None and audit is not None:
+        from trueval.comparison.labels.corrected_results import correct_evaluation
+
+        results = correct_evaluation(results, corrected, audit)
     results = gated.add_to(results) if limits else results
     if out is not None and details is not None:
         _save(out, results, details)

@@ -1,6 +1,6 @@
 """Labels of judge and people: the options, and the correction of values by people's labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -12,6 +12,7 @@ from trueval.cli.output import talk
 if TYPE_CHECKING:
     from trueval.comparison.labels.correction import CorrectedResults
     from trueval.comparison.labels.label_source import LabelSource
+    from trueval.evaluation.corrected_values import AuditSummary
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
     from trueval.rag.context_inputs import InputRules
@@ -119,20 +120,17 @@ class LabelOptions:
             talk([f"{error} Values are not corrected."])
             return None
 
-    def add_to(
-        self, results: Mapping[str, object], found: "CorrectedResults | None", joined: "LabelSource", qrels: str
-    ) -> Mapping[str, object]:
-        """The JSON of results with the corrected values added, if there are any.
+    def summarize(self, found: "CorrectedResults | None", joined: "LabelSource", qrels: str) -> "AuditSummary | None":
+        """Summarize the audit that values were corrected by; None where they were not.
 
         Args:
-            results: results of an evaluation or a comparison.
             found: corrected values.
             joined: judgments and audit.
             qrels: argument of the command.
         """
-        if found is None:
-            return results
-        from trueval.comparison.labels.corrected_results import with_corrections
+        if found is None or joined.audited is None:
+            return None
+        from trueval.comparison.labels.corrected_results import about
         from trueval.report.provenance import strip_folders
 
-        return with_corrections(results, found, joined, strip_folders(str(self.folder(qrels))), self.labels)
+        return about(found, joined, joined.audited, strip_folders(str(self.folder(qrels))), self.labels)

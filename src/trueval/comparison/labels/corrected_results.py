@@ -12,13 +12,17 @@ from trueval.comparison.labels.both_labels import LabelSets
 from trueval.comparison.labels.label_source import JUDGE
 from trueval.evaluation.corrected_values import (
     AuditSummary,
+    CorrectedRun,
+    CorrectedValue,
     ExpectedWidth,
     LabelPlan,
+    RefusedValue,
 )
 from trueval.policy.policy import OURS
 from trueval.report.json_fields import encode
 
 if TYPE_CHECKING:
+    from trueval.comparison.comparison import Comparison
     from trueval.comparison.labels.audit_sample import AuditSample
     from trueval.comparison.labels.correction import Corrected, CorrectedResults, Correction
     from trueval.comparison.labels.label_source import LabelSource
@@ -27,32 +31,39 @@ if TYPE_CHECKING:
 GROWTH: Final = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0)
 
 
-def with_corrections(
-    results: Mapping[str, Any], found: CorrectedResults, joined: LabelSource, folder: str, labels: str = JUDGE
-) -> dict[str, object]:
-    """The JSON of an evaluation or a comparison with corrected values alongside its own, and a summary of the audit.
+def correct_evaluation(results: Mapping[str, Any], found: CorrectedResults, audit: AuditSummary) -> dict[str, object]:
+    """The JSON of an evaluation with corrected values beside its own; other rooms may have added entries to it.
 
     Args:
-        results: results of `trueval evaluate` or `trueval compare` on the same runs.
-        found: corrected values of the runs.
-        joined: the judgments and the audit.
-        folder: folder of the audit, as recorded in the results.
-        labels: whose labels the values of the results use.
+        results: results of `trueval evaluate`.
+        found: corrected values of the same runs.
+        audit: summary of the audit.
     """
-    if joined.audited is None:
-        return dict(results)
-    entries = {name: [each.to_dict() for each in found.corrections if each.run == name] for name in found.runs}
-    added = {**results, "audit": encode(about(found, joined, joined.audited, folder, labels))}
-    if "leaderboards" not in results:
-        return {**added, "runs": [{**run, "corrected": entries[run["name"]]} for run in results["runs"]]}
-    pairs = {(each.run, each.second, each.measure): each.to_dict() for each in found.differences}
-    return {
-        **added,
-        "corrected": [{"name": name, "corrected": entries[name]} for name in results["runs"]],
-        "differences": [
-            {**row, "corrected": pairs[row["first"], row["second"], row["measure"]]} for row in results["differences"]
-        ],
-    }
+    runs = [{**run, "corrected": encode(_of_run(found, run["name"]))} for run in results["runs"]]
+    return {**results, "audit": encode(audit), "runs": runs}
+
+
+def correct_comparison(comparison: Comparison, found: CorrectedResults, audit: AuditSummary) -> Comparison:
+    """A comparison with corrected values beside its own.
+
+    Args:
+        comparison: result of `trueval compare`.
+        found: corrected values of the same runs.
+        audit: summary of the audit.
+    """
+    return replace(
+        comparison,
+        audit=audit,
+        corrected=tuple(CorrectedRun(name, _of_run(found, name)) for name in comparison.runs),
+        differences=tuple(
+            replace(each, corrected=found.difference(each.first, each.second, each.measure).entry())
+            for each in comparison.differences
+        ),
+    )
+
+
+def _of_run(found: CorrectedResults, run: str) -> tuple[RefusedValue | CorrectedValue, ...]:
+    return tuple(each.entry() for each in found.corrections if each.run == run)
 
 
 def about(
