@@ -18,7 +18,14 @@ from trueval.report.page_content import Figure
 
 # Kind → its newest format.
 OURS = {"evaluate": 2, "evaluate-details": 3, "compare": 2, "precision": 2, "explain": 2, "power": 1, "published": 1}
-OURS |= {"golden": 1, "golden-agree": 1, "golden-stress": 1, "golden-gullibility": 1, "golden-questions": 1}
+OURS |= {
+    "golden": 1,
+    "golden-agree": 1,
+    "golden-stress": 1,
+    "golden-gullibility": 1,
+    "golden-questions": 1,
+    "golden-flattery": 1,
+}
 
 
 def declare(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[str, str]) -> None:

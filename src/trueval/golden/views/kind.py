@@ -42,3 +42,11 @@ QUESTIONS = kind_of_view(
     order=59,
     stem="questions",
 )
+FLATTERY = kind_of_view(
+    "golden-flattery",
+    "trueval.golden.questions.flattery_result:Flattery",
+    "trueval.golden.views.flattery:view",
+    format=1,
+    order=60,
+    stem="flattery",
+)
