@@ -187,7 +187,7 @@ class RunAssertions:
         __tracebackhide__ = True
         from trueval.comparison.limits import MaxDrop
 
-        given = _Given(run, judgments, measures, choices)
+        given = _Assertion(run, judgments, measures, choices)
         unclear = self._settings.when_unclear if when_unclear is None else when_unclear
         drop = _Drop(baseline, unclear, clusters)
         if failure := self._failure(given, lambda measure: MaxDrop(measure, by), drop):
@@ -216,7 +216,7 @@ class RunAssertions:
         __tracebackhide__ = True
         from trueval.comparison.limits import Minimum
 
-        given = _Given(run, judgments, measures, choices)
+        given = _Assertion(run, judgments, measures, choices)
         if failure := self._failure(given, lambda measure: Minimum(measure, least)):
             raise AssertionError(failure)
 
@@ -243,11 +243,11 @@ class RunAssertions:
         __tracebackhide__ = True
         from trueval.comparison.limits import MaxRange
 
-        given = _Given(run, judgments, measures, choices)
+        given = _Assertion(run, judgments, measures, choices)
         if failure := self._failure(given, lambda measure: MaxRange(measure, limit)):
             raise AssertionError(failure)
 
-    def _failure(self, given: _Given, limit: Callable[[str], Limit], drop: _Drop | None = None) -> str:
+    def _failure(self, given: _Assertion, limit: Callable[[str], Limit], drop: _Drop | None = None) -> str:
         """Why an assertion fails, for people; empty where it holds."""
         from trueval.comparison.checks import CANNOT_TELL
         from trueval.comparison.gate.gate import check_choice, gate
@@ -327,7 +327,7 @@ class RunAssertions:
         root = self._settings.root
         return place.relative_to(root).as_posix() if place.is_relative_to(root) else str(place)
 
-    def _write_page(self, measured: _Measured, other: Scores | None, checks: Sequence[Check]) -> str:
+    def _write_page(self, measured: _ScoredRun, other: Scores | None, checks: Sequence[Check]) -> str:
         """Write results, comparison and page of a failed assertion, and say where they are."""
         from trueval.errors import MissingExtraError, TruevalError
         from trueval.report.generation import write_generation
@@ -352,7 +352,7 @@ class RunAssertions:
         return f"Page: {self._shown(place / 'report.html')}"
 
 
-class _Given(NamedTuple):
+class _Assertion(NamedTuple):
     """What an assertion was given to measure."""
 
     run: RunLike
@@ -360,7 +360,7 @@ class _Given(NamedTuple):
     measures: Measures
     choices: PolicyChoices
 
-    def measure(self) -> _Measured:
+    def measure(self) -> _ScoredRun:
         """Read and evaluate the run, with the hashes by which a baseline is known to be comparable.
 
         Raises:
@@ -373,7 +373,7 @@ class _Given(NamedTuple):
         run, judgments, _ = read_pair(self.run, self.judgments)
         scores = evaluate(run, judgments, self.measures, **self.choices)
         known = scores.content or ContentHashes({}, judgments)
-        return _Measured(
+        return _ScoredRun(
             run, judgments, replace(scores, content=full_content(known, run, scores.query_ids, scores.policy))
         )
 
@@ -386,7 +386,7 @@ class _Drop(NamedTuple):
     clusters: Clusters | Mapping[str, str] | Source | None
 
 
-class _Measured(NamedTuple):
+class _ScoredRun(NamedTuple):
     """A run with its judgments and scores."""
 
     run: Run

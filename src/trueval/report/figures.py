@@ -15,7 +15,8 @@ from typing import Any, Final, TypeAlias
 
 from trueval.extras import need
 
-Chart: TypeAlias = Any  # altair.TopLevelMixin or a mapping; Altair is imported only where a chart is made
+ChartRow: TypeAlias = dict[str, Any]  # a row that a chart draws, or a part of a Vega-Lite specification
+Chart: TypeAlias = Any  # of Altair, which has no types and is imported only where a chart is made, or a mapping
 
 # Colors on white paper; templates/page.css has the same, and those of dark mode.
 LIGHT: Final[Mapping[str, str]] = {

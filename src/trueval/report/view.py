@@ -85,6 +85,10 @@ class Sheet(Generic[T]):
     turned: Callable[[T], bool] | None = None
 
 
+# A sheet, whatever its rows are: a section has sheets of several kinds of rows.
+AnySheet: TypeAlias = Sheet[Any]
+
+
 class Quantity(NamedTuple):
     """A number, or an interval, in a sentence.
 

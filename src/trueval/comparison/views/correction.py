@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.comparison.labels.correction import Corrected
 from trueval.evaluation.corrected_values import (
@@ -36,7 +36,7 @@ from trueval.report.number_texts import NOT_AVAILABLE, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import shorten_name
 from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, PERCENT, number
-from trueval.report.view import Answer, Column, Mark, Quantity, Section, Sentence, Sheet, View, policy_section
+from trueval.report.view import Answer, AnySheet, Column, Mark, Quantity, Section, Sentence, Sheet, View, policy_section
 
 HEIGHT: Final = 190  # CSS pixels of a plot
 MOST: Final = 4  # sentences of one kind
@@ -182,11 +182,19 @@ def _labels_needed(result: Corrected, best: CorrectedRow) -> tuple[Sentence, str
     if not plan.units:
         return (*now, "it is narrow enough."), ""
     more = Quantity(plan, "labels", COUNT)
-    words: Sentence = (*now, "about ", more, " more labels would make it ", wanted, ".", *_worth(result, best))
+    words: Sentence = (
+        *now,
+        "about ",
+        more,
+        " more labels would make it ",
+        wanted,
+        ".",
+        *_useful_labels(result, best),
+    )
     return words, f"trueval golden audit DIR --size {audit.sampled + plan.units}"
 
 
-def _worth(result: Corrected, best: CorrectedRow) -> tuple[str, ...]:
+def _useful_labels(result: Corrected, best: CorrectedRow) -> tuple[str, ...]:
     """Where more labels of a value gain most: strata, or whole queries on which judge and people differ most."""
     value = best.value
     if value is None:
@@ -261,7 +269,7 @@ def _plans(result: Corrected, every: Sequence[CorrectedRow]) -> Iterator[Section
         )
         for at, (measure, mine) in enumerate(by_measure(each.row for each in rows))
     ]
-    sheets: list[Sheet[Any]] = [Sheet("What more labels buy", rows, columns, id="plan-table")]
+    sheets: list[AnySheet] = [Sheet("What more labels buy", rows, columns, id="plan-table")]
     yield Section(
         "What more labels buy",
         [*sheets, *_strata([each.row for each in rows]), *_queries([each.row for each in rows])],

@@ -15,7 +15,7 @@ from trueval.report.number_texts import NOT_AVAILABLE, count_phrase
 from trueval.report.page_content import Figure
 from trueval.report.plots import DifferenceInterval, shorten_name, span_plot
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, MARKS, NAME, interval_of, unscaled
-from trueval.report.view import Column, Sheet
+from trueval.report.view import AnySheet, Column, Sheet
 
 MOST_WITH_ALL_PAIRS: Final = 6  # runs of which text shows all pairs unless asked: 15 lines a measure
 MOST_PAIRS: Final = 40  # differences drawn in one plot
@@ -184,7 +184,7 @@ EVERY: Final[tuple[Column[Difference], ...]] = (
 )
 
 
-def page_sheets(result: Comparison, close: Sequence[ShownPair], every: Sequence[ShownPair]) -> Iterator[Sheet[Any]]:
+def page_sheets(result: Comparison, close: Sequence[ShownPair], every: Sequence[ShownPair]) -> Iterator[AnySheet]:
     """The close calls, and every pair, for the page.
 
     Args:

@@ -15,6 +15,7 @@ from trueval.report.page_content import Figure
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, unscaled
 from trueval.report.view import (
     Answer,
+    AnySheet,
     Column,
     Mark,
     PaperFigure,
@@ -203,7 +204,7 @@ def _is_known(value: float) -> bool:
     return value == value
 
 
-def _text_sheets(result: Power, found: MeasurePower) -> Iterator[Sheet[Any]]:
+def _text_sheets(result: Power, found: MeasurePower) -> Iterator[AnySheet]:
     ranking: list[Column[RankedRun]] = [
         Column("run", lambda row: row.run + (" (baseline)" if row.run == result.baseline else ""), NAME),
         Column("expected", lambda row: row.expected, FRACTION),
@@ -268,7 +269,7 @@ def _all_pairs(result: Power) -> Sheet[_PairRow]:
     )
 
 
-def _csv(result: Power) -> Sheet[dict[str, Any]]:
+def _csv(result: Power) -> Sheet[dict[str, object]]:
     found = list(rows(result.to_dict()))
     return Sheet("", found, [Column(name, itemgetter(name)) for name in (found[0] if found else ())])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from trueval.evaluation.corrected_values import (
     AuditSummary,
@@ -20,7 +20,7 @@ from trueval.evaluation.corrected_values import (
     RefusedValue,
 )
 from trueval.evaluation.views.verdicts import lower_is_better
-from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.figures import NARROW, Chart, ChartRow, axis_domain, tone
 from trueval.report.formats import distinct
 from trueval.report.number_texts import count_phrase, format_difference, format_value, interval
 from trueval.report.page_content import Figure
@@ -175,10 +175,10 @@ def best_first(rows: Sequence[CorrectedRow]) -> list[CorrectedRow]:
     Args:
         rows: corrections of runs.
     """
-    return [each for measure, mine in by_measure(rows) for each in sorted(mine, key=_worth("corrected", measure))]
+    return [each for measure, mine in by_measure(rows) for each in sorted(mine, key=_best_first("corrected", measure))]
 
 
-def _worth(part: str, measure: str) -> Any:
+def _best_first(part: str, measure: str) -> Callable[[CorrectedRow], tuple[bool, float]]:
     """The sort key by which the best value of a part is first."""
     sign = 1 if lower_is_better(measure) else -1
 
@@ -199,7 +199,7 @@ def leaders(rows: Sequence[CorrectedRow]) -> tuple[CorrectedRow, CorrectedRow] |
     if len(known) < 2:
         return None
     measure = known[0].measure
-    return min(known, key=_worth("judge", measure)), min(known, key=_worth("corrected", measure))
+    return min(known, key=_best_first("judge", measure)), min(known, key=_best_first("corrected", measure))
 
 
 def corrected_sheet(
@@ -294,7 +294,7 @@ def estimate_plot(rows: Sequence[CorrectedRow], *, zero: bool = False, width: in
         return alt.X(f"{field}:Q", title=None, scale=scale, axis=axis)
 
     base = alt.Chart(alt.Data(values=values)).encode(y=names_axis(names))
-    lower: Any = {"yOffset": 8}
+    lower: ChartRow = {"yOffset": 8}
     layers = [
         base.mark_rule(strokeWidth=1.2, color=tone("quiet"), **lower).encode(x=x("people_low"), x2="people_high:Q"),
         base.mark_point(filled=True, size=18, color=tone("quiet"), **lower).encode(x=x("people")),

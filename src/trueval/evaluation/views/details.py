@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -79,7 +79,7 @@ def to_details(
     files: Sequence[tuple[str, str]],
     collection: Path | None = None,
     seen: FileFingerprints | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The content of details.json.
 
     Args:
@@ -147,11 +147,11 @@ def add_texts(runs: Sequence[RunEvidence], collection: Path) -> list[RunEvidence
         title, text = texts[document.document]
         return replace(document, title=title, text=text if len(text) <= SNIPPET else f"{text[:SNIPPET].rstrip()} …")
 
-    def told(case: MovedQuery) -> MovedQuery:
+    def with_text(case: MovedQuery) -> MovedQuery:
         groups = (replace(group, documents=tuple(map(titled, group.documents))) for group in case.groups)
         return replace(case, groups=tuple(groups), text=queries[case.query].text if case.query in queries else None)
 
-    return [replace(run, worst=tuple(map(told, run.worst))) for run in runs]
+    return [replace(run, worst=tuple(map(with_text, run.worst))) for run in runs]
 
 
 def _worst(

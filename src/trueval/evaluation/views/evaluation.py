@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from trueval.evaluation.corrected_evaluation import CorrectedEvaluation, CorrectedRunMeans
-from trueval.evaluation.evaluation_result import MeasureMeans
+from trueval.evaluation.evaluation_result import MeasureMeans, QueryValues
 from trueval.evaluation.views import corrections
 from trueval.evaluation.views.corrections import CorrectedRow
 from trueval.evaluation.views.figures import dots_of
@@ -43,7 +43,7 @@ class _Span(NamedTuple):
 
 class _QueryRow(NamedTuple):
     run: str
-    row: Mapping[str, Any]
+    row: QueryValues
 
 
 def view(result: CorrectedEvaluation) -> View:
@@ -177,17 +177,14 @@ def _queries(result: CorrectedEvaluation) -> Iterator[Section]:
     """The values of every query, where they were asked for."""
     rows = [_QueryRow(run.name, row) for run in result.runs for row in run.per_query or ()]
 
-    def statistic(name: str, title: str, leaves: int = 0) -> Column[_QueryRow]:
-        return Column(title, lambda each: each.row[name], FRACTION, leaves)
-
     columns: list[Column[_QueryRow]] = [
         Column("run", lambda each: each.run, NAME),
         Column("query", lambda each: each.row["query"], NAME),
         Column("measure", lambda each: each.row["measure"], NAME),
-        statistic("expected", "expected"),
+        Column("expected", lambda each: each.row["expected"], FRACTION),
         Column("lowest, highest", lambda each: _Span(each.row["lowest"], each.row["highest"]), INTERVAL),
-        statistic("tie_broken", "tie-broken"),
-        statistic("sd", "sd", leaves=1),
+        Column("tie-broken", lambda each: each.row["tie_broken"], FRACTION),
+        Column("sd", lambda each: each.row["sd"], FRACTION, leaves=1),
     ]
     if rows:
         yield Section("Queries", [Sheet("Queries", rows, columns, only="text", grouped=True)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from trueval.evaluation.details_result import RunDetails, RunEvidence
 from trueval.evaluation.evaluation_result import Evaluation
@@ -135,7 +134,7 @@ def query_plot(runs: Sequence[RunDetails], measures: Sequence[str]) -> Chart:
     return {**spec, "datasets": {"queries": data}}
 
 
-def _differences(chart: Any) -> Any:
+def _differences(chart: Chart) -> Chart:
     """Turn rows per run, with arrays over the queries, into one row per query with the difference."""
     import altair as alt
 

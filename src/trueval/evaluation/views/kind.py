@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trueval.evaluation.evaluation_result import Evaluation
 from trueval.report.formats import json_parts
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from trueval.evaluation.views.rows import CsvRows
 
 
-def csv_parts(data: Mapping[str, Any]) -> Iterator[str]:
+def csv_parts(data: Mapping[str, object]) -> Iterator[str]:
     """The CSV of an evaluation in parts, for values of many queries."""
     from trueval.report import view_texts
 
     return view_texts.csv_parts(_rows(data).sheet())
 
 
-def trec_parts(data: Mapping[str, Any]) -> Iterator[str]:
+def trec_parts(data: Mapping[str, object]) -> Iterator[str]:
     """The lines of an evaluation in trec_eval's format, in parts."""
     from trueval.evaluation.views import rows
 
     return rows.trec_parts(_rows(data, means_first=False))
 
 
-def _rows(data: Mapping[str, Any], *, means_first: bool = True) -> CsvRows:
+def _rows(data: Mapping[str, object], *, means_first: bool = True) -> CsvRows:
     from trueval.evaluation.corrected_evaluation import CorrectedEvaluation
     from trueval.evaluation.views.rows import CsvRows, corrected_rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.evaluation.details_result import (
     EvaluationDetails,
@@ -22,7 +22,7 @@ from trueval.report.page_content import Figure, Part
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.tie_sizes import TieBin, tie_figure
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, Unit, unscaled
-from trueval.report.view import Answer, Case, Column, Quantity, Section, Sentence, Sheet, View
+from trueval.report.view import Answer, AnySheet, Case, Column, Quantity, Section, Sentence, Sheet, View
 from trueval.report.view_page import part_of
 
 DETAILS_FILE: Final = "details.json"
@@ -289,7 +289,7 @@ def _provenance(result: EvaluationDetails) -> Section:
     versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
     rows = {"written": result.written, "command": result.command, "versions": versions}
     about = [Column[tuple[str, str]]("what", lambda row: row[0]), Column[tuple[str, str]]("value", lambda row: row[1])]
-    sheets: list[Sheet[Any]] = [
+    sheets: list[AnySheet] = [
         Sheet("The files that were read", result.files, FILE_COLUMNS, id="files"),
         Sheet("How the results were made", list(rows.items()), about),
     ]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from trueval.report.number_texts import count_phrase, format_value, percent
 from trueval.report.page_content import Block
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.units import COUNT, NAME
-from trueval.report.view import Column, Section, Sheet
+from trueval.report.view import AnySheet, Column, Section, Sheet
 from trueval.report.view_page import block_of
 
 
@@ -42,7 +42,7 @@ def audit_block(directory: Directory, labels: str) -> Iterator[Block]:
         return
     given = _both(audited, directory.path / labels)
     words = _describe_audit(audited, given)
-    files: dict[str, list[Sheet[Any]]] = {SAMPLE: [_progress(audited, folder)], ITEMS: [*_confusion(given)]}
+    files: dict[str, list[AnySheet]] = {SAMPLE: [_progress(audited, folder)], ITEMS: [*_confusion(given)]}
     blocks = [
         block_of(Section(title, sheets, words, id="golden-audit"), ResultFile(f"{FOLDER}/{name}", "audit", {}), sheets)
         for name, sheets in files.items()

@@ -76,7 +76,7 @@ def _passages(place: Path) -> Iterator[_Passage]:
             yield _Passage(**{name: entry.get(name) for name in ("query", "document", *NUMBERS)}, labels=labels)
 
 
-def _given(row: _Passage) -> str:
+def _grades(row: _Passage) -> str:
     return ", ".join(NOT_AVAILABLE if each["grade"] is None else str(each["grade"]) for each in row.labels)
 
 
@@ -90,7 +90,7 @@ COLUMNS: Final[tuple[Column[_Passage], ...]] = (
     Column("grade", lambda row: row.grade, COUNT),
     Column("spread", lambda row: row.spread, COUNT),
     Column("rank in the pool", lambda row: row.rank, COUNT),
-    Column("labels", _given),
+    Column("labels", _grades),
     Column("reasons", _reasons),
     Column("calls", lambda row: ", ".join(each["call"][:8] for each in row.labels)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from trueval.golden.validation.robustness_result import AdversarialGrade, AdversarialKind, CompanionEffect, Robustness
 from trueval.golden.views.golden import money
@@ -12,7 +12,7 @@ from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
 from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, PERCENT, TEXT, YES_NO, number
-from trueval.report.view import Answer, Column, Quantity, Section, Sheet, View, columns_of
+from trueval.report.view import Answer, AnySheet, Column, Quantity, Section, Sheet, View, columns_of
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def view(result: Robustness) -> View:
     figures = (
         [Figure("gullibility-shares", "Graded relevant", about, partial(plot_dots, dots), key=KEY)] if dots else []
     )
-    kinds: list[Sheet[Any]] = [_kinds(result), *([_companions(result)] if result.passages > 1 else [])]
+    kinds: list[AnySheet] = [_kinds(result), *([_companions(result)] if result.passages > 1 else [])]
     passages = Sheet(
         "Every passage, and the grades", result.traps, PASSAGES, folded=True, only="page", id="gullibility-traps"
     )

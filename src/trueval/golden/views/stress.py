@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.golden.validation.label_verdicts import PairVerdicts
 from trueval.golden.validation.stress_result import (
@@ -15,12 +15,12 @@ from trueval.golden.validation.stress_result import (
     Stress,
     SystemUnderJudges,
 )
-from trueval.report.figures import Chart, axis_domain, tone
+from trueval.report.figures import Chart, ChartRow, axis_domain, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, PERCENT, interval_of, number, unscaled
-from trueval.report.view import Answer, Column, Quantity, Section, Sheet, View, columns_of
+from trueval.report.view import Answer, AnySheet, Column, Quantity, Section, Sheet, View, columns_of
 
 Words = tuple[str | Quantity, ...]
 
@@ -111,7 +111,7 @@ def _sections(result: Stress, at: int) -> Iterator[Section]:
     about = f"{name} of each run by people, and its range over judges, best by people first."
     figure = Figure(f"stress-systems-plot-{at}", "Systems", about, partial(plot_dots, dots), key=OF_SYSTEMS)
     title = f"{name}: systems under all judges"
-    systems: list[Sheet[Any]] = [
+    systems: list[AnySheet] = [
         Sheet(title, measure.systems, SYSTEMS, id=f"stress-system-table-{at}"),
         _pairs(measure, at),
     ]
@@ -287,7 +287,7 @@ def _tau_plot(measure: MeasureUnderJudges, at: int) -> Iterator[Figure]:
 
 
 def _kappa_plot(result: Stress, at: int) -> Iterator[Figure]:
-    points: list[dict[str, Any]] = [
+    points: list[ChartRow] = [
         {"judge": ranking.judge, "kappa": kappa, "tau": ranking.tau.value}
         for labels, ranking in zip(result.labels, result.measures[at].judges, strict=True)
         if (kappa := labels.coefficients["kappa_quadratic"].value) is not None and ranking.tau.value is not None
@@ -297,7 +297,7 @@ def _kappa_plot(result: Stress, at: int) -> Iterator[Figure]:
         yield Figure(f"stress-kappa-{at}", "Labels and rankings", about, partial(kappa_plot, points))
 
 
-def kappa_plot(points: list[dict[str, Any]], width: int) -> Chart:
+def kappa_plot(points: list[ChartRow], width: int) -> Chart:
     """κ of labels against τ of systems.
 
     Args:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from trueval.precision.audit_result import CutoffCurve, GroupSize, RegimeEntry
-from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, tone
+from trueval.report.figures import NARROW, RUN_TONES, Chart, ChartRow, axis_domain, tone
 from trueval.report.plots import DIFFERS, HOLLOW_TICK
 
 HEIGHT = 170  # CSS pixels of a plot
@@ -56,7 +55,7 @@ def reach_plot(regimes: Mapping[str, RegimeEntry], width: int, *, title: str = "
     import altair as alt
 
     names = list(regimes)
-    rows: list[dict[str, Any]] = [
+    rows: list[ChartRow] = [
         {"name": name, "size": size, "share": share}
         for name, regime in regimes.items()
         for size, share in zip(*reach(regime.ties.group_sizes), strict=True)
@@ -86,7 +85,7 @@ def reach(rows: Sequence[GroupSize]) -> tuple[list[int], list[float]]:
     return [row.size for row in rows], shares
 
 
-def _points(name: str, curve: CutoffCurve) -> list[dict[str, Any]]:
+def _points(name: str, curve: CutoffCurve) -> list[ChartRow]:
     columns = (curve.k, curve.expected, curve.lowest, curve.highest, curve.tie_broken)
     return [
         {"name": name, "k": str(k), "expected": middle, "lowest": low, "highest": high, "tie": _other(plain, middle)}

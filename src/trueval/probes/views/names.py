@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.margin_summary import LEAST_COSINE, LEAST_PART
@@ -249,13 +249,13 @@ def _of_change(value: Callable[[MarginChange], object]) -> Callable[[ConditionMa
     return lambda row: None if row.change is None else value(row.change)
 
 
-def _csv(result: NamesSummary) -> Sheet[dict[str, Any]]:
+def _csv(result: NamesSummary) -> Sheet[dict[str, object]]:
     """One line per scorer, language and condition."""
     found = [_csv_row(scorer, condition) for scorer in result.scorers for condition in scorer.conditions]
     return Sheet("", found, [Column(name, itemgetter(name)) for name in found[0]])
 
 
-def _csv_row(scorer: ScorerMargins, condition: ConditionMargins) -> dict[str, Any]:
+def _csv_row(scorer: ScorerMargins, condition: ConditionMargins) -> dict[str, object]:
     change = condition.change
     statistics = {
         "delta_name": condition.delta_name,
@@ -264,7 +264,7 @@ def _csv_row(scorer: ScorerMargins, condition: ConditionMargins) -> dict[str, An
         "change": None if change is None else change.absolute,
         "change_relative": None if change is None else change.relative,
     }
-    row: dict[str, Any] = {"scorer": scorer.name, "language": scorer.language, "condition": condition.name}
+    row: dict[str, object] = {"scorer": scorer.name, "language": scorer.language, "condition": condition.name}
     for key, found in statistics.items():
         for end in ("mean", "run_sd", "low", "high"):
             row[key if end == "mean" else f"{key}_{end}"] = None if found is None else getattr(found, end)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from trueval.probes.noise_result import (
     MeanInterval,
@@ -20,7 +20,7 @@ from trueval.probes.noise_settings import NONE, RULES
 from trueval.probes.query_noise import HELD_OUT, KNOWN
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.probes.views.published import published_section
-from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone
+from trueval.report.figures import NARROW, Chart, ChartRow, axis_domain, panels, tone
 from trueval.report.formats import slug
 from trueval.report.number_texts import count_phrase, format_value
 from trueval.report.page_content import Figure
@@ -67,7 +67,7 @@ def view(result: NoiseSummary) -> View:
     """
     measures = _measures(result)
     facts = {"collection": result.collection, "queries": result.queries, "seed": result.seed}
-    systems = sorted(result.models, key=lambda each: _worth(_strongest(each, measures[0]), measures[0]))
+    systems = sorted(result.models, key=lambda each: _change(_strongest(each, measures[0]), measures[0]))
     return View(
         title="Probe of noise",
         answer=_answer(result, systems, measures[0]),
@@ -94,7 +94,7 @@ def _measures(result: NoiseSummary) -> list[str]:
     return list(result.models[0].levels[0].measures)
 
 
-def _worth(level: NoiseLevel, measure: str) -> float:
+def _change(level: NoiseLevel, measure: str) -> float:
     """The change of a measure; 0 where it is not known."""
     change = level.measures[measure].change
     return change if change == change else 0.0
@@ -106,7 +106,7 @@ def _strongest(model: NoisySystem, measure: str) -> NoiseLevel:
     found = [each for each in model.levels if each.level == highest]
     found = [each for each in found if each.normalised == _guard(model)] or found
     found = [each for each in found if each.denoised == NONE] or found
-    return min(found, key=lambda each: _worth(each, measure))
+    return min(found, key=lambda each: _change(each, measure))
 
 
 def _guard(model: NoisySystem) -> bool:
@@ -313,14 +313,14 @@ def _denoiser(result: NoiseSummary) -> Iterator[Section]:
     yield Section("What the rules strip", [sheet], words, id="probe-noise-denoiser")
 
 
-def _csv(result: NoiseSummary) -> Sheet[dict[str, Any]]:
+def _csv(result: NoiseSummary) -> Sheet[dict[str, object]]:
     """One line per system and condition."""
     found = [_csv_row(model, level) for model in result.models for level in model.levels]
     return Sheet("", found, [Column(name, itemgetter(name)) for name in found[0]])
 
 
-def _csv_row(model: NoisySystem, level: NoiseLevel) -> dict[str, Any]:
-    row: dict[str, Any] = {"model": model.name, "language": model.language, "queries": model.queries}
+def _csv_row(model: NoisySystem, level: NoiseLevel) -> dict[str, object]:
+    row: dict[str, object] = {"model": model.name, "language": model.language, "queries": model.queries}
     row |= {name: getattr(level, name) for name in ("level", "templates", "denoised", "normalised", "added")}
     for name in ("cosine", "drop", "overlap", "tau", "rbo"):
         row |= {f"{name}_{part}": getattr(getattr(level, name), part, None) for part in ("mean", "low", "high")}
@@ -412,7 +412,7 @@ def level_plot(result: NoiseSummary, model: NoisySystem, name: str, width: int =
     return plot.properties(title=title) if title else plot
 
 
-def _points(model: NoisySystem, name: str, series: tuple[str, str]) -> Iterator[dict[str, Any]]:
+def _points(model: NoisySystem, name: str, series: tuple[str, str]) -> Iterator[ChartRow]:
     bank, way = series
     for level in model.levels:
         mine = level.denoised == way and level.templates in (bank, None)

@@ -21,6 +21,7 @@ from trueval.report.page_content import Figure
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, interval_of, unscaled
 from trueval.report.view import (
     Answer,
+    AnySheet,
     Column,
     PaperFigure,
     Quantity,
@@ -199,7 +200,7 @@ def _section(result: PredictionSummary, measure: str, shown: Sequence[JoinedSyst
     name = slug(measure)
     pooled = [each for each in result.pooled if each.measure == measure]
     rows = [each for each in result.models if each.measure == measure]
-    sheets: list[Sheet[Any]] = []
+    sheets: list[AnySheet] = []
     if pooled:
         everything = [each for each in pooled if each.condition == ALL]
         sheets.append(Sheet(f"What predicts the loss in {measure}, all together", everything, POOLED, only="text"))
@@ -265,7 +266,7 @@ def _rows_of(result: PredictionSummary, system: JoinedSystem, measure: str) -> l
     return [each for each in result.models if (each.name, each.measure) == (system.name, measure)]
 
 
-def _csv(result: PredictionSummary) -> Sheet[dict[str, Any]]:
+def _csv(result: PredictionSummary) -> Sheet[dict[str, object]]:
     """One line per model, condition, signal and measure, and per pooled value."""
     found = [*map(_csv_row, result.models), *map(_csv_row, result.pooled)]
     return Sheet("", found, [Column(name, itemgetter(name)) for name in CSV])
@@ -277,7 +278,7 @@ CSV: Final = (
 )
 
 
-def _csv_row(row: SignalEntry | PooledEntry) -> dict[str, Any]:
+def _csv_row(row: SignalEntry | PooledEntry) -> dict[str, object]:
     values = {name: getattr(row, name, None) for name in CSV}
     kendall, across = row.kendall, row.across.value if isinstance(row, PooledEntry) else None
     of = row.name if isinstance(row, SignalEntry) else "pooled"

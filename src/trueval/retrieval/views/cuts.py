@@ -17,6 +17,7 @@ from trueval.report.view import (
     Answer,
     Column,
     Mark,
+    Only,
     Quantity,
     Section,
     Sentence,
@@ -92,7 +93,7 @@ def view(result: CutAudit) -> View:
         lead=figures[0] if figures else None,
         sections=[
             *([Section("What it costs", [_measures(result)], id="cut-costs")] if result.measures else []),
-            *([_travel(result.stages)] if result.stages else []),
+            *([_tie_propagation(result.stages)] if result.stages else []),
             *([Section("Which queries", tables, figures=figures[1:], id="cut-by-query")] if tables else []),
             choices_section("cut", {**searched, **result.about}),
             *([policy_section(policy)] if policy else []),
@@ -336,7 +337,7 @@ def _measures(result: CutAudit) -> Sheet[_Measure]:
     return Sheet("What each measure can be", rows, columns, notes=list(_legend(result))[:1], id="cut-measures")
 
 
-def _travel(found: PipelineTies) -> Section:
+def _tie_propagation(found: PipelineTies) -> Section:
     columns: list[Column[StageTies]] = [
         Column("ties of", lambda row: row.name, NAME),
         Column("depth", lambda row: row.depth, COUNT),
@@ -385,7 +386,7 @@ class _Part(NamedTuple):
 
     title: str
     cuts: Sequence[QueryCut]
-    only: Any
+    only: Only
     folded: bool = False
 
 
@@ -397,7 +398,7 @@ def _parts(cuts: Sequence[QueryCut]) -> Iterator[_Part]:
         yield _Part(f"{len(cuts) - MOST:,} more queries", cuts[MOST:], "page", True)
 
 
-def _queries(result: CutAudit, title: str, rows: Sequence[QueryCut], only: Any, folded: bool) -> Sheet[QueryCut]:
+def _queries(result: CutAudit, title: str, rows: Sequence[QueryCut], only: Only, folded: bool) -> Sheet[QueryCut]:
     first = _first(result)
     seen: list[Column[QueryCut]] = [
         Column("contexts seen", lambda row: None if row.calls is None else row.calls.contexts, COUNT, only="page")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.report.number_texts import count_phrase, percent
 from trueval.report.units import COUNT, FRACTION, NAME, PERCENT, number
-from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View
+from trueval.report.view import Answer, AnySheet, Column, Quantity, Section, Sentence, Sheet, View
 from trueval.retrieval.live.live_result import LiveMeasure, LiveQuery, LiveResult
 
 MILLISECONDS: Final = number(",.1f")
@@ -171,7 +171,7 @@ LEGEND: Final = (
 )
 
 
-def _cases(result: LiveResult) -> Sheet[Any]:
+def _cases(result: LiveResult) -> AnySheet:
     columns: list[Column[LiveQuery]] = [
         Column("query", lambda row: row.query, NAME),
         Column("different lists", lambda row: row.lists, COUNT),

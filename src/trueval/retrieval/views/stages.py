@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.evaluation.evaluation_result import MeasureMeans
 from trueval.report.figures import Chart, tone
@@ -244,7 +244,7 @@ def _gains(gains: Sequence[StageGain]) -> Sheet[StageGain]:
     return Sheet("What each stage gained over the best single list", gains, columns, id="gains")
 
 
-def _measured(part: str, measure: str = MEASURE) -> Callable[[StageRecord], object]:
+def _measure_part(part: str, measure: str = MEASURE) -> Callable[[StageRecord], object]:
     return lambda row: None if row.measures is None else getattr(row.measures[measure], part)
 
 
@@ -257,10 +257,10 @@ def _stages(side: _Side) -> Sheet[StageRecord]:
     measured: list[Column[StageRecord]] = [
         Column("relevant", lambda row: row.relevant, COUNT),
         Column("relevant lost", _count_lost_relevant, COUNT, only="page"),
-        Column("R", _measured("expected", "R"), FRACTION, only="page"),
-        Column(MEASURE, _measured("expected"), FRACTION, strong=True),
-        Column("lowest", _measured("lowest"), FRACTION),
-        Column("highest", _measured("highest"), FRACTION),
+        Column("R", _measure_part("expected", "R"), FRACTION, only="page"),
+        Column(MEASURE, _measure_part("expected"), FRACTION, strong=True),
+        Column("lowest", _measure_part("lowest"), FRACTION),
+        Column("highest", _measure_part("highest"), FRACTION),
     ]
     columns: list[Column[StageRecord]] = [
         Column("stage", lambda row: row.name, NAME),
@@ -285,7 +285,7 @@ def _csv(result: Retrieval) -> Sheet[_Row]:
         return lambda row: read(row.stage)
 
     def mean(part: str, measure: str = MEASURE) -> Callable[[_Row], object]:
-        read = _measured(part, measure)
+        read = _measure_part(part, measure)
         return lambda row: read(row.stage)
 
     columns: list[Column[_Row]] = [
@@ -363,7 +363,7 @@ def count_tied_candidates(stage: StageRecord) -> int:
     return round(stage.tied_fraction * stage.documents)
 
 
-def column_plot(rows: Sequence[Mapping[str, Any]], parts: Sequence[str], width: int) -> Chart:
+def column_plot(rows: Sequence[Mapping[str, object]], parts: Sequence[str], width: int) -> Chart:
     """Stages in a row, each a column of what becomes of the documents.
 
     Args:
@@ -386,17 +386,17 @@ def column_plot(rows: Sequence[Mapping[str, Any]], parts: Sequence[str], width: 
     ).properties(width=width - 60, height=HEIGHT)
 
 
-def _candidates(stages: Sequence[StageRecord]) -> Iterator[dict[str, Any]]:
+def _candidates(stages: Sequence[StageRecord]) -> Iterator[dict[str, object]]:
     for stage in stages:
         ties, given = count_tied_candidates(stage), stage.given or stage.documents
         yield from _parts(stage, KEPT, (stage.documents - ties, ties, given - stage.documents))
 
 
-def _relevant(stages: Sequence[StageRecord]) -> Iterator[dict[str, Any]]:
+def _relevant(stages: Sequence[StageRecord]) -> Iterator[dict[str, object]]:
     for stage in stages:
         yield from _parts(stage, FOUND, (stage.relevant or 0, _count_lost_relevant(stage)))
 
 
-def _parts(stage: StageRecord, parts: Sequence[str], counts: Sequence[int]) -> Iterator[dict[str, Any]]:
+def _parts(stage: StageRecord, parts: Sequence[str], counts: Sequence[int]) -> Iterator[dict[str, object]]:
     for part, count in zip(parts, counts, strict=True):
         yield {"stage": stage.name, "part": part, "count": count}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.report.page_content import Figure
 from trueval.report.units import COUNT, number
-from trueval.report.view import Column, Section, Sheet
+from trueval.report.view import AnySheet, Column, Section, Sheet
 from trueval.tradeoff.quality.result_parts import IntervalEstimate
 from trueval.tradeoff.runner.sweep_result import (
     CostParts,
@@ -93,7 +93,7 @@ def latency_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) ->
     rows = [_TimedRow(sweep.systems[place], found) for place, found in timed]
     stages = [_TimedRow(system, stage) for system in sweep.systems if system.latency for stage in system.stages]
     loads = [_LoadRow(system, load) for system in sweep.systems for load in system.loads]
-    sheets: list[Sheet[Any]] = [_latencies(sorted(rows, key=lambda row: row.latency.p50.value or 0.0))]
+    sheets: list[AnySheet] = [_latencies(sorted(rows, key=lambda row: row.latency.p50.value or 0.0))]
     sheets += [_stages(stages)] if stages else []
     sheets += [_loads(loads)] if loads else []
     return [Section("Latency", sheets, words, list(_time_figures(sweep, shown)), id="latency-block")]

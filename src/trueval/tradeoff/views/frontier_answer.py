@@ -36,7 +36,7 @@ def answer(result: FrontierResult) -> Answer:
     rules = leading_rules(result)
     parts = [(_ship(result, rule), _sure(result, rule), _change(result, rule)) for rule in rules]
     names = [f"At K = {rule.k}: " if len(rules) > 1 else "" for rule in rules]
-    sentence, sure, change = (joined(names, each) for each in zip(*parts, strict=True)) if parts else ((), (), ())
+    sentence, sure, change = (concatenate(names, each) for each in zip(*parts, strict=True)) if parts else ((), (), ())
     return Answer(
         sentence or "No configuration of this sweep has a value.",
         question="Which configuration should be shipped?",
@@ -52,7 +52,7 @@ def leading_rules(result: FrontierResult) -> list[RuleAnswer]:
     return [each for each in result.rules if first and (each.rule, each.seeks) == (first.rule, first.seeks)]
 
 
-def joined(names: Sequence[str], sentences: Sequence[Words]) -> Words:
+def concatenate(names: Sequence[str], sentences: Sequence[Words]) -> Words:
     """Sentences one after another, each with its K where there are several.
 
     Args:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
+from trueval.report.figures import RUN_TONES, Chart, ChartRow, axis_domain, tone
 from trueval.report.number_texts import format_value
 from trueval.tradeoff.quality.result_parts import IntervalEstimate
 from trueval.tradeoff.views.plots import log_ticks
@@ -58,7 +58,7 @@ class Shape(NamedTuple):
     crowded: bool
     live: bool
 
-    def opacity(self, near: float, far: float, *, empty: bool = True) -> Any:
+    def opacity(self, near: float, far: float, *, empty: bool = True) -> Chart:
         """Opacity of brushed and other marks.
 
         Args:
@@ -103,7 +103,7 @@ def frontier_chart(
     columns = min(len(axes), 2 if width >= 2 * WIDTH else 1)
     panels = [{**_panel(axis, rows, shape), "width": (width - 24) // columns - MARGIN} for axis in axes]
     whole = panels[0] if len(panels) == 1 else {"concat": panels, "columns": columns, "spacing": 24}
-    brush: dict[str, Any] = {
+    brush: ChartRow = {
         "name": BRUSH,
         "select": {"type": "interval", "mark": {"fill": tone("quiet"), "fillOpacity": 0.15}},
     }
@@ -112,7 +112,7 @@ def frontier_chart(
     return {"$schema": alt.SCHEMA_URL, **whole, "params": params, "datasets": {"points": rows}}
 
 
-def _row(point: ConfigurationPoint) -> dict[str, Any]:
+def _row(point: ConfigurationPoint) -> ChartRow:
     low, high = point.interval or (None, None)
     row = {
         "name": point.name,
@@ -158,7 +158,7 @@ def _axes(points: Sequence[ConfigurationPoint], percentile: str, currency: str) 
     )
 
 
-def _choices(points: Sequence[ConfigurationPoint]) -> list[dict[str, Any]]:
+def _choices(points: Sequence[ConfigurationPoint]) -> list[ChartRow]:
     cutoffs, methods = (
         sorted({each.k for each in points if each.k is not None}),
         sorted({each.method for each in points}),
@@ -174,7 +174,7 @@ def _choices(points: Sequence[ConfigurationPoint]) -> list[dict[str, Any]]:
     return chosen
 
 
-def _panel(axis: ChartAxis, rows: Sequence[dict[str, Any]], shape: Shape) -> dict[str, Any]:
+def _panel(axis: ChartAxis, rows: Sequence[ChartRow], shape: Shape) -> ChartRow:
     import altair as alt
 
     shown = "(only_k == 0 || datum.K == only_k) && (only_method == '' || datum.method == only_method)"
@@ -215,12 +215,12 @@ def _panel(axis: ChartAxis, rows: Sequence[dict[str, Any]], shape: Shape) -> dic
     return {"layer": [_unit(each) for each in layers], "width": WIDTH, "height": HEIGHT}
 
 
-def _unit(chart: Any) -> dict[str, Any]:
-    spec: dict[str, Any] = chart.to_dict(validate=False)
+def _unit(chart: Chart) -> ChartRow:
+    spec: ChartRow = chart.to_dict(validate=False)
     return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
-def _scale(axis: ChartAxis) -> Any:
+def _scale(axis: ChartAxis) -> Chart:
     import altair as alt
 
     kind = _kind(axis)
@@ -236,7 +236,7 @@ def _kind(axis: ChartAxis) -> Literal["linear", "sqrt", "log"]:
     return "sqrt" if most > SPREAD * sorted(axis.values)[len(axis.values) // 2] else "linear"
 
 
-def _best_so_far(base: Any, axis: ChartAxis, x: Any) -> Any:
+def _best_so_far(base: Chart, axis: ChartAxis, x: Chart) -> Chart:
     """The best quality at or below each value, as a step line."""
     import altair as alt
 
@@ -245,7 +245,7 @@ def _best_so_far(base: Any, axis: ChartAxis, x: Any) -> Any:
     return line.mark_line(interpolate="step-after", color=tone("line"), strokeWidth=1.5).encode(x=x, y="best:Q")
 
 
-def _whiskers(on: Any, axis: ChartAxis, x: Any, y: Any, shape: Shape) -> list[Any]:
+def _whiskers(on: Chart, axis: ChartAxis, x: Chart, y: Chart, shape: Shape) -> list[Chart]:
     """Intervals; if there are many, only of brushed points."""
     thin = {"strokeWidth": 1, "color": tone("quiet")}
     if shape.crowded:
@@ -258,7 +258,7 @@ def _whiskers(on: Any, axis: ChartAxis, x: Any, y: Any, shape: Shape) -> list[An
     return found
 
 
-def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any:
+def _marks(on: Chart, x: Chart, y: Chart, color: Chart, scale: Chart, shape: Shape) -> Chart:
     """A circle per possible frontier member, with area growing with cost."""
     import altair as alt
 
@@ -278,7 +278,7 @@ def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any
     )
 
 
-def _tips() -> list[Any]:
+def _tips() -> list[Chart]:
     import altair as alt
 
     fields: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -294,7 +294,7 @@ def _tips() -> list[Any]:
     return [alt.Tooltip(field, title=title, **form) for field, title, form in fields]
 
 
-def _numbers(on: Any, axis: ChartAxis, x: Any, y: Any) -> list[Any]:
+def _numbers(on: Chart, axis: ChartAxis, x: Chart, y: Chart) -> list[Chart]:
     """Numbers of the frontier members, drawn twice: the first drawing is a halo."""
     field = f"number_{axis.field}"
     numbered = on.transform_filter(f"isValid(datum.{field})")
@@ -305,7 +305,7 @@ def _numbers(on: Any, axis: ChartAxis, x: Any, y: Any) -> list[Any]:
     ]
 
 
-def _add_numbers(rows: Sequence[dict[str, Any]], axis: ChartAxis) -> None:
+def _add_numbers(rows: Sequence[ChartRow], axis: ChartAxis) -> None:
     """Add the number of each frontier member to its row, unless a better one is too close to read both."""
     place = {"linear": float, "sqrt": math.sqrt, "log": math.log}[_kind(axis)]
     across = (place(max(axis.values)) - place(min(axis.values))) / WIDTH

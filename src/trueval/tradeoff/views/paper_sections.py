@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from trueval.report.view import Column, Section, Sheet
+from trueval.report.view import AnySheet, Column, Section, Sheet
 from trueval.tradeoff.runner.sweep_result import SweepResult
 from trueval.tradeoff.views.paper_cells import MissingTable, PaperTable
 from trueval.tradeoff.views.paper_tables import paper_tables
@@ -25,7 +25,7 @@ def paper_section(result: SweepResult) -> Section:
     made = paper_tables(result)
     tables = [each for each in made if isinstance(each, PaperTable)]
     missing = [each for each in made if isinstance(each, MissingTable)]
-    sheets: list[Sheet[Any]] = [each.sheet(place) for place, each in enumerate(tables)]
+    sheets: list[AnySheet] = [each.sheet(place) for place, each in enumerate(tables)]
     if missing:
         sheets.append(Sheet("Tables that need more data", missing, MISSING, only="document", id="paper-missing"))
     level = f"{100 * result.level:g}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, tone
+from trueval.report.figures import NARROW, RUN_TONES, Chart, ChartRow, axis_domain, tone
 from trueval.report.formats import distinct
 from trueval.report.plots import ROW, names_axis
 from trueval.report.terminal import shorten_apart
@@ -70,7 +70,7 @@ class QualityCurve(NamedTuple):
     intervals: tuple[tuple[float, float] | None, ...]
 
 
-def at_width(plot: Callable[..., Chart], *arguments: Any, **named: Any) -> Callable[[int], Chart]:
+def at_width(plot: Callable[..., Chart], *arguments: object, **named: object) -> Callable[[int], Chart]:
     """A plot that is drawn when its width is known.
 
     Args:
@@ -205,7 +205,7 @@ class PlotRows(NamedTuple):
         """CSS pixels of all rows."""
         return (ROW + 12 if self.above else ROW) * len(self.short)
 
-    def axis(self) -> Any:
+    def axis(self) -> Chart:
         """The vertical axis."""
         import altair as alt
 
@@ -214,21 +214,21 @@ class PlotRows(NamedTuple):
             return names_axis(names)
         return alt.Y("name:N", sort=None, title=None, scale=alt.Scale(domain=names), axis=None)
 
-    def texts(self) -> list[Any]:
+    def texts(self) -> list[Chart]:
         """The labels above their rows, drawn twice: the first drawing is a halo."""
         import altair as alt
 
         if not self.above:
             return []
         base = alt.Chart(alt.Data(values=[{"name": name} for name in self.short.values()]))
-        written: Any = {"align": "left", "baseline": "bottom", "yOffset": -2, "fontSize": 11}
+        written: ChartRow = {"align": "left", "baseline": "bottom", "yOffset": -2, "fontSize": 11}
         return [
             base.mark_text(**written, **halo).encode(x=alt.value(0), y=self.axis(), text="name:N")
             for halo in ({"stroke": tone("ground"), "strokeWidth": 4}, {})
         ]
 
 
-def log_ticks(values: Iterable[float]) -> Any:
+def log_ticks(values: Iterable[float]) -> Chart:
     """A logarithmic axis with ticks at 1, 2 and 5 of each power of ten; the default draws nine.
 
     Args:
@@ -278,7 +278,7 @@ def curve_plot(curves: Sequence[QualityCurve], others: Sequence[QualityCurve] = 
     return alt.layer(*layers[0 if quiet else 1 :]).properties(width=width - 60, height=HEIGHT)
 
 
-def _over_k(name: str, curve: QualityCurve) -> list[dict[str, Any]]:
+def _over_k(name: str, curve: QualityCurve) -> list[ChartRow]:
     rows = zip(curve.k, curve.values, curve.intervals, strict=True)
     return [
         {"name": name, "K": k, "value": _round_value(value), "told": f"{curve.name}, K = {k}: {value:.4f}"}

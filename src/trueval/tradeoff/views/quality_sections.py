@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.report.number_texts import format_value
 from trueval.report.page_content import Figure
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME
-from trueval.report.view import Column, Section, Sheet
+from trueval.report.view import AnySheet, Column, Section, Sheet
 from trueval.tradeoff.diagnosis.diagnosis_results import LadderStep, LossLadder, TriedGraph, TunedGraph
 from trueval.tradeoff.quality.result_parts import PoolCeiling
 from trueval.tradeoff.runner.sweep_result import SweepResult, SweptConfiguration, SweptSystem
@@ -231,7 +231,7 @@ def ladder_section(sweep: SweepResult) -> list[Section]:
     ]
     rows = [_LadderRow(ladder, step) for ladder in sweep.ladder for step in ladder.steps]
     title = "Each step with what it changes: recall of the documents of exact float32 search, and quality"
-    sheets: list[Sheet[Any]] = []
+    sheets: list[AnySheet] = []
     if rows:
         sheets.append(Sheet(title, rows, columns, folded=len(rows) > MOST_OPEN, only="page", id="ladder"))
     if sweep.tuned:

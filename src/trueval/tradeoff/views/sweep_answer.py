@@ -8,7 +8,7 @@ from typing import Final
 from trueval.report.number_texts import count_phrase
 from trueval.report.view import Answer, Quantity, Sentence
 from trueval.tradeoff.runner.sweep_result import SweepResult
-from trueval.tradeoff.views.frontier_answer import CHEAPER, FASTER, Words, is_less, joined
+from trueval.tradeoff.views.frontier_answer import CHEAPER, FASTER, Words, concatenate, is_less
 from trueval.tradeoff.views.points import ConfigurationPoint, currency_of, panels_of, percentile_of
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY
 
@@ -25,7 +25,7 @@ def answer(result: SweepResult, points: Sequence[ConfigurationPoint]) -> Answer:
     panels = panels_of(points)
     parts = [(_ship(result, some), _sure(result, some), _change(result, some)) for _, some in panels]
     names = [f"At K = {k}: " if len(panels) > 1 else "" for k, _ in panels]
-    sentence, sure, change = (joined(names, each) for each in zip(*parts, strict=True)) if parts else ((), (), ())
+    sentence, sure, change = (concatenate(names, each) for each in zip(*parts, strict=True)) if parts else ((), (), ())
     return Answer(
         sentence or NONE,
         question="Which configuration should be shipped?",
