@@ -25,7 +25,10 @@ begins with `#:schema sweep.json`. [The sample sweep](../examples/sweep.toml) sh
 """
 TITLES = {
     "pipeline": ("Pipeline", "`trueval retrieve --pipeline`: [retrieval](retrieval.md)."),
-    "live": ("Live retriever", "`trueval retrieve --live`: [retrieval](retrieval.md#retrievers-that-answer)."),
+    "live": (
+        "Live retriever",
+        "`trueval retrieve --live`: [retrieval](retrieval.md#an-engine-or-program-that-answers).",
+    ),
     "golden": (
         "Golden set",
         "`trueval golden build`: [golden](golden.md). It takes the tables above that find documents.",
