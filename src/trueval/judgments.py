@@ -220,7 +220,13 @@ def judgments_file(source: object) -> Any:
     """
     if not isinstance(source, str | PathLike) or not Path(source).is_dir():
         return source
-    return qrels_in(Path(source)) or source
+    found = qrels_in(Path(source))
+    if found is None:
+        raise Place(str(source)).error(
+            f"this folder holds no judgments, which are in {', '.join(QRELS)}. Give the file; where this is to become "
+            "a golden set, end trueval golden build first."
+        )
+    return found
 
 
 def qrels_in(folder: Path) -> str | None:

@@ -61,13 +61,20 @@ class Entry(NamedTuple):
 
 
 def help(
-    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What you look for: max drop, ndcg, NaN.")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="WORDS...", help="What you look for: max drop, ndcg, NaN.")
+    ] = None,
 ) -> None:
     """Finds a command, an option, a measure, a page or an error.
 
     Example: trueval help bfloat16
     """
-    wanted = sorted({word for each in words for word in _words(each)})
+    wanted = sorted({word for each in words or () for word in _words(each)})
+    if not wanted:
+        typer.echo(
+            "Say what you look for, such as: trueval help max drop. trueval --help lists every command.", err=True
+        )
+        raise typer.Exit(2)
     found = [each for each in _entries() if each.has_all(wanted)]
     if not found:
         typer.echo(f"Nothing has all of these words: {' '.join(wanted)}. Fewer words find more.", err=True)
@@ -113,8 +120,10 @@ def _commands() -> Iterator[Entry]:
             one = as_command(own, command_function(own, f"trueval.cli.{home}")) if home else command
             yield Entry("commands", f"trueval {whole}", one.help.split("\n")[0])
             for option in one.params:
-                if option.param_type_name == "option" and option.name not in ("legend", "verbose", "help_all"):
-                    yield Entry("commands", f"trueval {whole} {option.opts[0]}", option.help or "")
+                if option.param_type_name == "option" and option.name not in ("verbose", "help_all"):
+                    yield Entry(
+                        "commands", f"trueval {whole} {option.opts[0]}", (option.help or "").replace("\\[", "[")
+                    )
 
 
 def error_messages() -> Iterator[Entry]:

@@ -18,6 +18,7 @@ LABELS: Final = "labels.qrels"
 SCHEMAS: Final = "schemas"
 WORKFLOW: Final = ".github/workflows/retrieval.yml"
 FILES: Final = ("pipeline", "golden", "sweep")
+QUESTION: Final = '{"_id": "q1", "text": "..."} in each line'
 
 
 _MODEL: Final = """base_url = "https://api.openai.com/v1"    # any server that speaks this protocol
@@ -110,8 +111,13 @@ def init(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
         say(f"wrote {path}")
+    corpus_file = out / folder / "corpus.jsonl"
     if sample:
-        say(f"Next: trueval chunk {out / DOCUMENTS} --out {out / folder / 'corpus.jsonl'}")
+        say(f"Next: trueval chunk {out / DOCUMENTS} --out {corpus_file}")
+    elif not corpus_file.parent.is_dir():
+        questions = corpus_file.with_name("queries.jsonl")
+        say(f"{corpus_file.parent} is not there. Your questions go to {questions}: {QUESTION}")
+        say(f"Next: trueval chunk DOCUMENTS --out {corpus_file}")
     else:
         say(f"Next: trueval retrieve --pipeline {out / 'pipeline.toml'} --run run.trec")
 

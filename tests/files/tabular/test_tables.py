@@ -283,7 +283,7 @@ def test_what_is_no_file_is_refused_with_the_right_door() -> None:
 def test_missing_files_and_directories(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         Run.read(tmp_path / "absent.run")
-    with pytest.raises(InputError, match="this is a directory"):
+    with pytest.raises(InputError, match="this folder holds no judgments"):
         Judgments.read(str(tmp_path))
 
 

@@ -190,7 +190,8 @@ def test_a_retriever_without_scores_or_k_is_remarked() -> None:
     said = " ".join(found.result.notes)
     assert "the ids of 2 retrieved documents are those under metadata.source" in said
     assert "the scores of 2 retrieved documents are those under metadata.relevance_score" in said
-    assert "cannot be told how many documents to list: 1 lists are shorter than 5" in said
+    assert "cannot be told how many documents to list" in said
+    assert "lists at most 2 of the 5 documents that were asked for" in said
     bare = retrieve_live(lambda text, k: [Document("a"), Document("b"), Document("a")], {"q": "x"}, 5)
     assert bare.run.frame.select("doc_id", "score").rows() == [("a", -1.0), ("b", -2.0)]
     said = " ".join(bare.result.notes)
@@ -198,6 +199,19 @@ def test_a_retriever_without_scores_or_k_is_remarked() -> None:
     assert "gives no scores: documents count by their places" in said
     mixed = retrieve_live(lambda text: [("a", 1.0), ("b", 3.0), ("c", 2.0)], {"q": "x"}, 3)
     assert "scores do not fall with the list of query 'q'" in " ".join(mixed.result.notes)
+
+
+def test_lists_that_the_engine_ends_itself_are_cut_there() -> None:
+    """Asked for 100, it lists two of three documents that tie: each is there in 2 of 3 orders, and never sure."""
+    calls = iter(["ab", "bc", "ca", "ab"])
+    found = retrieve_live(
+        lambda text, k: [(doc, 1.0) for doc in next(calls)], {"q": "x"}, 100, repeats=4, judgments={"q": {"a": 1}}
+    )
+    value = found.result.measures["R@2"]
+    assert (value.lowest, value.highest, value.calls) == (0.0, 1.0, (1.0, 0.0, 1.0, 1.0))
+    assert value.expected == pytest.approx(2 / 3)
+    assert (found.result.k, found.result.changes and found.result.changes.cut) == (2, 1)
+    assert "lists at most 2 of the 100 documents" in found.result.notes[0]
 
 
 def test_a_collection_needs_no_corpus_and_its_judgments_count(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from trueval.comparison.choices import BOOTSTRAP
-from trueval.comparison.comparison import Comparison, Difference, Leaderboard, RankedSystem, flatten
+from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, RankedSystem, flatten
 from trueval.comparison.resampling.run_reshuffle import PairReshuffle, RunReshuffle
 from trueval.comparison.verdict import NO_DIFFERENCE, REVERSED, UNDECIDABLE
 from trueval.comparison.views.pairs import (
@@ -147,7 +147,8 @@ def _decision(result: Comparison, pair: ShownPair) -> Sentence:
         undecidable = ", and ties decide which is ahead" if found.undecidable else ""
         return f"{found.first} and {found.second} are equal in {measure}{undecidable}."
     decides = Quantity(found, _deciding(result), SPAN, turned)
-    known = (" ", decides) if getattr(found, _deciding(result)).low == getattr(found, _deciding(result)).low else ()
+    span: Interval = getattr(found, _deciding(result))
+    known = (" ", decides) if span.low == span.low else ()
     p: tuple[str | Quantity, ...] = ()
     if found.tests.adjusted == found.tests.adjusted:
         p = (", p = " if found.tests.adjusted >= LEAST_P else ", p ", Quantity(found.tests, "adjusted", CHANCE))
@@ -160,7 +161,7 @@ def _decision(result: Comparison, pair: ShownPair) -> Sentence:
             lead,
             ", which lies inside the range of ties ",
             *_tie_range(found),
-            ": ties decide which is better.",
+            f": {'neither ties nor these queries' if span.low <= 0 <= span.high else 'ties'} decide which is better.",
         )
     return (f"Not separated: {better} leads {other} in {measure} by ", lead, *known, *p, f"{reverses}.")
 

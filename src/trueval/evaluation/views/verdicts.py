@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from trueval.errors import MeasureError
@@ -85,6 +86,12 @@ def answer(result: Evaluation) -> Answer:
             " and ",
             _difference(a, "highest", b, "lowest"),
             *(("; in", *broken) if broken else (".",)),
+        )
+    others = [each.measure for each in map(partial(lead_of, result), measures[1:]) if each and each.kinds - {"inside"}]
+    if others:
+        sure = (
+            *((sure,) if isinstance(sure, str) else sure),
+            f"{' ' if sure else ''}Equal scores decide who leads in {_list(others)}.",
         )
     return Answer(
         describe_lead(found, len(result.runs), order),
@@ -194,7 +201,10 @@ def _extremes(result: Evaluation, measures: Sequence[str]) -> Iterator[Sentence]
     cells = [(run.name, measure, run.measures[measure]) for run in result.runs for measure in measures]
     moved = [cell for cell in cells if cell[2].range > 0]
     if not moved:
-        yield from ["No order of ties changes any of these numbers."] if cells else []
+        if cells:
+            # Documents that the end of a list cut off are in no order of it.
+            cut = any(run.ties.cut_queries for run in result.runs)
+            yield f"No order of {'the documents listed' if cut else 'ties'} changes any of these numbers."
         return
     if len(measures) < 2:
         return

@@ -38,7 +38,10 @@ def read_text_rows(path: Path) -> Iterator[TextRow]:
     place = Place(label)
     if can_be_read_once(str(path)):
         raise place.error("this is not a regular file, and texts may be read twice. Save it to a file.")
-    absent = "no such file. A collection holds corpus.jsonl and queries.jsonl. Add it."
+    absent = (
+        "no such file. A collection holds corpus.jsonl and queries.jsonl, with "
+        '{"_id": "q1", "text": "..."} in each line. Add it.'
+    )
     with explain_read_errors(place, absent), path.open("rb", buffering=0) as file:
         yield from _rows(file, str(path), label)
 

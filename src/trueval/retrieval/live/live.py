@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,9 +124,9 @@ def retrieve_live(
     collection = given if isinstance(given, Collection) else Collection("queries", "queries", {}, given)
     if not collection.queries:
         raise InputError("There is no query to ask. Give texts by id, or a collection.")
-    judged = choose_cut_measure(
-        k, collection.judgments if judgments is None else judgments, measures, policy, dict(choices)
-    )
+    known = collection.judgments if judgments is None else judgments
+    choose = partial(choose_cut_measure, judgments=known, measures=measures, policy=policy, choices=dict(choices))
+    judged = choose(k)
     source = open_live(retriever, timeout)
     label, threads = name or source.retriever.name, at_once or source.retriever.at_once
     total = repeats * len(collection.queries)
@@ -141,7 +142,31 @@ def retrieve_live(
             done=None if done is None else lambda count: done("answers", count, total),
         )
     runs = tuple(_run(list(collection.queries), answers, label) for answers in calls.answers)
-    return LiveRetrieval(runs, _result(runs, calls, k, threads, collection, judged, takes_k=source.retriever.takes_k))
+    takes_k = source.retriever.takes_k
+    cut = _end_of_lists(runs, k, takes_k=takes_k)
+    result = _result(runs, calls, cut, threads, collection, judged if cut == k else choose(cut), takes_k=takes_k)
+    if cut == k:
+        return LiveRetrieval(runs, result)
+    note = (
+        f"{label} lists at most {cut} of the {k} documents that were asked for, so it cuts its lists itself, and "
+        f"measures are of {cut} documents."
+    )
+    return LiveRetrieval(runs, replace(result, notes=(note, *result.notes)))
+
+
+def _end_of_lists(runs: Sequence[Run], k: int, *, takes_k: bool) -> int:
+    """Where lists end: at k, or before it where the engine ends them itself.
+
+    It does where it cannot be told k, or where its calls list different documents though none lists k of them. Groups
+    of equal scores are cut there, and not at k.
+    """
+    import numpy as np
+
+    longest = max(int(np.diff(run.offsets).max()) for run in runs)
+    if longest >= k or not takes_k:
+        return min(longest, k)
+    listed = [set(run.frame.select("query_id", "doc_id").rows()) for run in runs]
+    return k if all(each == listed[0] for each in listed) else longest
 
 
 def _result(
@@ -297,11 +322,8 @@ def _remarks(
             f"{calls.resumed} of {number} answers are of an interrupted job that began {calls.began}. If the engine "
             "has changed since, remove the ledger and ask again."
         )
-    if not takes_k and lists.short:
-        notes.append(
-            f"{run.name} cannot be told how many documents to list: {lists.short} lists are shorter than {k}. Set its "
-            "number where it is made."
-        )
+    if not takes_k:
+        notes.append(f"{run.name} cannot be told how many documents to list. Set its number where it is made.")
     if lists.unknown:
         notes.append(
             f"{lists.unknown} documents of the answers are not in the corpus of the collection. Are ids those of "
