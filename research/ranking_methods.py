@@ -1,4 +1,4 @@
-"""Methods: every way to rank that a simulation tries, by name."""
+"""Ranking methods of a simulation, by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CURVE: Final = ": after every round"  # what the name of a method ends with wher
 
 
 class MethodAnswer(NamedTuple):
-    """What a method returns, and what it took.
+    """The ranking of a method, and the calls it took.
 
     Attributes:
         method: its name.
@@ -49,13 +49,13 @@ Method: TypeAlias = Callable[[Floats, SimulatedJudge, np.random.Generator], "Ite
 
 
 def grades_alone(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
-    """The order of the grades, equal ones at random: what there is before any refinement."""
+    """The order of the grades, ties in random order: the baseline without refinement."""
     ranking = np.lexsort((rng.random(len(grades)), -grades))
     yield _answer("grades alone", ranking, judge, None)
 
 
 def paper_method(turns: int) -> Method:
-    """The published refinement, which stops after so many turns in which the best stay the same."""
+    """The published refinement, which stops after a number of turns without a change of the top."""
 
     def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
         settings = PaperSettings(turns=turns)
@@ -66,7 +66,7 @@ def paper_method(turns: int) -> Method:
 
 
 def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) -> Method:
-    """The refinement by a posterior: at three budgets, and where two stops end it, all of one run.
+    """The refinement by a posterior, at three budgets and under two stopping rules, from one run.
 
     Until it stops, a refinement does the same whatever its budget and its stop are.
     """
@@ -88,7 +88,7 @@ def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) 
 
 
 def as_built(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
-    """The refinement of `trueval golden build` with its defaults, to its own stop."""
+    """The refinement of `trueval golden build` with its defaults and its stopping rule."""
     how = RefinementSettings()
     found = posterior_s6(
         grades, judge, rng, top=how.top, budget=how.calls, settings=PosteriorSettings(at_once=how.parallel)
@@ -97,7 +97,7 @@ def as_built(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) ->
 
 
 def ends_of(name: str, trace: list[MethodAnswer], least: int) -> Iterator[MethodAnswer]:
-    """Where each budget and each stop ends a refinement, and every round as a point of its curve.
+    """The state of a refinement at each budget and each stop, and after every round.
 
     Args:
         name: of the method.
@@ -113,7 +113,7 @@ def ends_of(name: str, trace: list[MethodAnswer], least: int) -> Iterator[Method
 
 
 def trueskill(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
-    """TrueSkill with a stop when the best are known."""
+    """TrueSkill, stopped when the top is known."""
     found = trueskill_stop(grades, judge, rng, top=TOP)
     yield _answer("TrueSkill, stop", found.ranking, judge, found.overlap)
 

@@ -1,4 +1,4 @@
-"""Simulating refinements: methods tried on pools whose true order is known, with judges that err in known ways."""
+"""Simulated refinements: methods on pools with a known true order, with judges of a known error model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORTION: Final = 4  # pools between two words about progress
 
 
 class MethodTrial(NamedTuple):
-    """What one method gave on one pool; as in `simulation_results.MethodResult`."""
+    """The result of one method on one pool, as in `simulation_results.MethodResult`."""
 
     method: str
     calls: int
@@ -42,7 +42,7 @@ def simulate(
     executor: Executor = LOCAL,
     begin: Callable[[str], None] = lambda name: None,
 ) -> RefinementSimulation:
-    """Try methods on pools of worlds.
+    """Run methods on pools of each world.
 
     The pools of a world, and what the judge answers to a method, depend on the seed, the world and the method alone:
     not on what else is tried, nor on the executor.
@@ -85,7 +85,7 @@ def _find_by_name(name: str, known: Mapping[str, Named], noun: str) -> Named:
 
 
 def trials_of(number: int, *, world: SyntheticWorld, methods: tuple[str, ...], seed: int) -> list[MethodTrial]:
-    """What all methods give on one pool.
+    """The results of all methods on one pool.
 
     Args:
         number: of the pool.
@@ -104,7 +104,7 @@ def trials_of(number: int, *, world: SyntheticWorld, methods: tuple[str, ...], s
 
 
 def trial_of(answer: MethodAnswer, pool: SyntheticPool) -> MethodTrial:
-    """An answer held against the truth.
+    """Compare an answer with the true order.
 
     Args:
         answer: of a method.
@@ -128,7 +128,7 @@ def _overlap_with_best(returned: Ints, values: Floats) -> float:
 
 
 def kendall_tau(values: Floats) -> float:
-    """Kendall's τ between an order and the values of what it orders, which are all different.
+    """Kendall's τ between an order and distinct true values.
 
     Args:
         values: [place] of what the order puts there; the best should come first.
@@ -182,12 +182,12 @@ def _result(name: str, trials: list[MethodTrial], curves: tuple[RefinementCurve,
 
 
 def _error(values: Floats) -> float:
-    """The standard error of the mean of some values; 0 of one."""
+    """The standard error of a mean; 0 for a single value."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def calls_to_reach(membership: float, curve: Sequence[CurvePoint]) -> int | None:
-    """After how many calls a posterior has a membership and keeps it; None where it never does.
+    """The number of calls after which the membership of the top no longer changes; None if it never settles.
 
     Args:
         membership: to reach.

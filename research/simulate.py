@@ -1,4 +1,4 @@
-"""Ways to refine a Top-20, tried on pools whose true order is known, with judges that err in known ways.
+"""Simulate ways to refine a top 20, on pools with a known true order and judges of a known error model.
 
 It shows what each costs in calls, how many of the true best it returns, and how true its own claims are.
 

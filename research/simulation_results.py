@@ -1,4 +1,4 @@
-"""Simulation: what was found when methods were tried on worlds whose truth is known."""
+"""Results of a simulation: methods on worlds with a known true order."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CurvePoint(NamedTuple):
 
 
 class RefinementCurve(NamedTuple):
-    """What a posterior gives after every call.
+    """The quality of a posterior after every call.
 
     Attributes:
         method: its name.
@@ -75,7 +75,7 @@ class RefinementCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class WorldResult:
-    """What was found in one world.
+    """The results of one world.
 
     Attributes:
         world: of which kind.
@@ -100,7 +100,7 @@ class WorldResult:
 
 @dataclass(frozen=True)
 class RefinementSimulation:
-    """What methods gave on worlds whose truth is known.
+    """The results of methods on worlds with a known true order.
 
     Attributes:
         worlds: in the order asked.

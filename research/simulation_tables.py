@@ -1,4 +1,4 @@
-"""Simulations as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+"""Tables of a simulation: terminal, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEAD = (
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of a simulation: a table for each world, then what its columns mean.
+    """A table for each world, and a legend of the columns.
 
     Args:
         result: what `RefinementSimulation.to_dict` returns.
@@ -50,7 +50,7 @@ def world_heading(world: Entry) -> str:
 
 
 def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean.
+    """The legend of the columns.
 
     Args:
         result: the JSON of `python -m research.simulate`.

@@ -1,4 +1,4 @@
-"""Synthetic pools, whose true order is known, and judges that err in known ways, to try refinements on."""
+"""Synthetic pools with a known true order, and judges with a known error model."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class SyntheticPool:
 
 
 def draw_pool(world: SyntheticWorld, rng: np.random.Generator) -> SyntheticPool:
-    """One pool of a world: utilities are true grades plus noise, and the judge is as noisy as the world says.
+    """Draw a pool of a world: utilities are true grades plus noise, and the judge has the noise of the world.
 
     Args:
         world: what kind.
@@ -189,7 +189,7 @@ def draw_pool(world: SyntheticWorld, rng: np.random.Generator) -> SyntheticPool:
 
 
 def _misread(grades: Floats, share: float, rng: np.random.Generator) -> Floats:
-    """Grades of which a share of each is another grade of the pool."""
+    """Grades, a share of which is replaced by other grades of the pool."""
     found, kinds = grades.copy(), np.unique(grades)
     for grade in kinds if share else ():
         of = np.flatnonzero(grades == grade)
@@ -199,7 +199,7 @@ def _misread(grades: Floats, share: float, rng: np.random.Generator) -> Floats:
 
 
 def disagreement(judged: Floats, noise: float) -> float:
-    """The share of all pairs whose order differs between two calls.
+    """The share of pairs whose order differs between two calls.
 
     A call adds N(0, noise²) to each document, so the first of two is above with p = Φ(difference/(noise √2)), and two
     calls differ with 2p(1−p).
@@ -219,7 +219,7 @@ def disagreement(judged: Floats, noise: float) -> float:
 
 
 def _noise_for(judged: Floats, wanted: float) -> float:
-    """The noise at which the judge contradicts itself so often; it grows with the noise, so halving finds it."""
+    """The noise at which the judge contradicts itself at a given rate, by bisection: the rate grows with the noise."""
     low, high = 1e-6, 100.0
     for _ in range(60):
         middle = float(np.sqrt(low * high))
@@ -229,7 +229,7 @@ def _noise_for(judged: Floats, wanted: float) -> float:
 
 @dataclass
 class SimulatedJudge:
-    """A judge that errs as its world says, and counts what it was asked.
+    """A judge with the error model of its world, which counts its calls.
 
     Attributes:
         pool: what it judges.
@@ -260,7 +260,7 @@ class SimulatedJudge:
         return tuple(shown[place] for place in np.argsort(-seen))
 
     def _by_place(self, shown: Batch) -> Floats:
-        """[slot] what the judge adds for the slot, and for the companions."""
+        """[slot] the bias of the judge by slot and companions."""
         count, judged = len(shown), self.pool.judged
         added: Floats = -self.world.slot_bias * SLOTS[self.world.slot_shape](np.arange(count) / max(count - 1, 1))
         if self.world.contrast:

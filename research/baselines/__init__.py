@@ -1,1 +1,1 @@
-"""Baselines: other ways to rank by a judge, which a refinement must beat."""
+"""Baselines: published ways to rank with a judge, to compare a refinement with."""

@@ -1,4 +1,4 @@
-"""Heapsort with a judge: a heap in which each document is above its children, and the best are taken off its top."""
+"""Heapsort with a judge: build a heap in which each document is above its children, and take the best off its top."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Best: TypeAlias = Callable[[list[int], list[int]], int]
 
 
 def heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 20, children: int = 4) -> list[int]:
-    """Rank by a heap whose nodes have so many children: one call finds the best of a node and its children.
+    """Rank by a heap of a given arity: one call finds the best of a node and its children.
 
     With one child less than documents in a batch this is setwise heapsort (Zhuang et al. 2024); with 2 children and
     calls about pairs it is `pairwise_heapsort`. The heap begins in the order of the grades.
@@ -43,7 +43,7 @@ def heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 2
 
 
 def pairwise_heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 20) -> list[int]:
-    """Rank by a binary heap and calls about two documents (PRP with heapsort; Qin et al. 2023).
+    """Rank by a binary heap with pairwise calls (PRP with heapsort; Qin et al. 2023).
 
     Args:
         grades: [document].

@@ -1,4 +1,4 @@
-"""Tournaments: groups from which the better half goes on, and points for how far a document comes."""
+"""Tournaments: the better half of each group advances, and a document earns a point per round it survives."""
 
 from __future__ import annotations
 

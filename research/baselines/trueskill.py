@@ -1,4 +1,4 @@
-"""TrueSkill: normal beliefs about each document, updated by orders, and a stop when the best are known."""
+"""TrueSkill: normal beliefs about the skill of each document, updated by orders, with a stopping rule for the top."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONVERGED: Final = 1e-9
 
 
 class SkillRanking(NamedTuple):
-    """What TrueSkill ends with.
+    """The ranking of TrueSkill and the calls it took.
 
     Attributes:
         ranking: all documents, the highest mean first.
@@ -38,7 +38,7 @@ def trueskill_stop(
     budget: int = 80,
     doubt: float = 0.05,
 ) -> SkillRanking:
-    """Rank by TrueSkill, asking about documents of which it is not known whether they belong to the best.
+    """Rank by TrueSkill, asking about documents whose membership in the top is uncertain.
 
     In the style of AcuRank (Yoon et al. 2025, arXiv 2505.18512): documents whose probability to belong to the best is
     within (doubt, 1 − doubt) are dealt by their means into batches, which are asked; it stops when less than two are
@@ -74,7 +74,7 @@ def trueskill_stop(
 
 
 def update_beliefs(means: Floats, variances: Floats, performance: float = PERFORMANCE) -> tuple[Floats, Floats]:
-    """Beliefs after an order, by expectation propagation.
+    """Update the beliefs with an order, by expectation propagation.
 
     Performances are skills plus N(0, performance²); the order says that each is above the next. Herbrich, Minka and
     Graepel 2006, without draws, every document a team of its own.

@@ -1,4 +1,4 @@
-"""Sliding windows: lists that are ordered part by part, from the end to the beginning."""
+"""Sliding windows: order a list window by window, from the end to the beginning."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from trueval.rag.contexts import (
     looks_like_contexts,
     read_contexts,
     read_judgments_or_contexts,
-    read_run_or_contexts,
 )
 from trueval.rag.unjudged import grade_unjudged
 
@@ -180,7 +179,7 @@ def test_logs_are_told_from_runs_by_their_content(tmp_path: Path, name: str) -> 
     path = str(tmp_path / name)
     assert looks_like_contexts(path)
     assert not looks_like_contexts("-")
-    run = read_run_or_contexts(path)
+    run = Run.read(path)
     assert (run.name, run.source, listed(run)) == ("log", path, [("q", "a", -1.0)])
     assert read_judgments_or_contexts(path).frame.rows() == [("q", "a", 1.0)]
 
@@ -199,7 +198,7 @@ def test_logs_are_told_from_runs_by_their_content(tmp_path: Path, name: str) -> 
 def test_runs_stay_runs(tmp_path: Path, text: str) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(text, encoding="utf-8")
-    run = read_run_or_contexts(str(path), "mine")
+    run = Run.read(str(path), name="mine")
     assert not looks_like_contexts(str(path))
     assert (run.name, run.source, listed(run)) == ("mine", str(path), [("q", "a", 1.0)])
 
@@ -209,7 +208,7 @@ def test_a_file_that_is_no_log_is_read_as_if_nothing_had_looked_at_it(tmp_path: 
     path = tmp_path / "run.trec"
     path.write_bytes(b"\xef\xbb\xbf" * 2 + b"q Q0 a 1 1.0 tag\n")
     with pytest.raises(InputError, match=":1: a byte order mark"):
-        read_run_or_contexts(str(path))
+        Run.read(str(path))
 
 
 def test_a_log_without_gold_is_no_judgments() -> None:

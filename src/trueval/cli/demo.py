@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -100,7 +100,7 @@ def show_retrieval(folder: Path) -> None:
     print_answer(RETRIEVE, result)
 
 
-def print_answer(kind: "Kind", result: Mapping[str, Any]) -> None:
+def print_answer(kind: "Kind", result: Mapping[str, object]) -> None:
     """Print the answer of a result without its tables.
 
     Args:

@@ -75,7 +75,7 @@ class LiveOptions:
         if wanted is not None and texts.judgments is None:
             raise typer.BadParameter("needs judgments: name them by --qrels.", param_hint="--measures")
         choices: PolicyChoices = {} if rel is None else {"rel": rel}
-        with interruptible(ledger.kept), remarks(), bars() as bar:
+        with interruptible(ledger.resume_note), remarks(), bars() as bar:
             step = bar("asking")
             found = retrieve_live(
                 str(self.live),
@@ -110,7 +110,7 @@ class Ledger:
         return cls(cache / f"live-{name}.jsonl")
 
     @property
-    def kept(self) -> str:
+    def resume_note(self) -> str:
         """What an interrupted job leaves."""
         if self.path is None:
             return "Nothing is kept. With --cache DIR answers are."

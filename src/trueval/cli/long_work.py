@@ -36,7 +36,7 @@ def interruptible(kept: str) -> Iterator[None]:
 def remarks() -> Iterator[None]:
     """Print warnings of the library on stderr at once, such as that of a halved batch size."""
 
-    def remark(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+    def remark(message: Warning | str, category: type[Warning], *rest: object, **named: object) -> None:
         if issubclass(category, TruevalWarning):
             say(f"note: {message}")
 

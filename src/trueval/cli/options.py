@@ -67,7 +67,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         ]
 
     @wraps(command)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         # Values are removed from the arguments of typer, so that the command's own parameters remain.
         packed = {
             name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()

@@ -55,7 +55,7 @@ def show_legend(wanted: bool) -> bool:
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 
 
-def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool = False, **told: Any) -> None:
+def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool = False, **told: object) -> None:
     """Print a result to stdout.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import note_low_thresholds
@@ -72,7 +72,7 @@ def evaluate_arrays(
 
 
 @lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are distinct, so that a policy records the value as given
-def _choose_policy(policy: Policy | None, **choices: Any) -> Policy:
+def _choose_policy(policy: Policy | None, **choices: object) -> Policy:
     return choose(policy, choices)
 
 

@@ -54,7 +54,7 @@ class ContentHashes:
         known = {**made, **self.known}
         return {name: known[name] for name in NAMES if known.get(name) is not None}
 
-    def but(self, **known: Any) -> ContentHashes:
+    def but(self, **known: object) -> ContentHashes:
         """A copy with further hashes."""
         return ContentHashes({**self.known, **known}, self.source)
 

@@ -35,7 +35,7 @@ def Experiment(
     *,
     ties: str = "expected",
     ranges: bool | None = None,
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Run pt.Experiment with the values of trueval.
 

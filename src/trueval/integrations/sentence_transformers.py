@@ -145,7 +145,7 @@ class _TieAware(BaseEvaluator):
             which is theirs.
     """
 
-    def __init__(self, *args: Any, ties: str = "expected", **kwargs: Any) -> None:
+    def __init__(self, *args: object, ties: str = "expected", **kwargs: object) -> None:
         chosen = statistic(ties)
         super().__init__(*args, **kwargs)
         self._statistic = chosen
@@ -161,7 +161,7 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
         InputError: no query has a relevant document.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.scores: dict[str, Scores] = {}
         if not self.queries_ids:
@@ -255,10 +255,10 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
         return score(best.name, judgments.query_ids.to_list(), lambda _: standings, measures, policy, (), ())
 
 
-def _observe(function: Callable[..., Any], best: BestScores) -> Callable[..., Any]:
+def _observe(function: Callable[..., object], best: BestScores) -> Callable[..., Any]:
     """A similarity whose values are looked at before they are handed on."""
 
-    def similarity(*args: Any, **kwargs: Any) -> Any:
+    def similarity(*args: object, **kwargs: object) -> Any:
         scores = function(*args, **kwargs)
         best.add(scores)
         return scores
@@ -337,7 +337,7 @@ class _OneByOne(_Reranking):
         lists: list[Any] = []
         function = self.similarity_fct
 
-        def similarity(*args: Any) -> Any:
+        def similarity(*args: object) -> Any:
             scores = function(*args)
             lists.append((scores[0] if len(scores.shape) > 1 else scores).detach().double().cpu().numpy())
             return scores
@@ -373,7 +373,7 @@ class CrossEncoderRerankingEvaluator(_Reranking, of_pairs.CrossEncoderRerankingE
     first, and in MAP they enter together.
     """
 
-    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+    def __call__(self, *args: object, **kwargs: object) -> dict[str, float]:
         """Evaluate a model as theirs does, and add the tie range of each metric."""
         self._lists: list[tuple[Any, Any]] = []
         return super().__call__(*args, **kwargs)

@@ -77,7 +77,7 @@ class LocalModel(ABC):
             outputs, self.batch_size = in_batches(forward, list(map(_readable, items)), self.batch_size, length)
         return outputs
 
-    def load_pretrained(self, loader: str, **options: Any) -> Any:
+    def load_pretrained(self, loader: str, **options: object) -> Any:
         """Load a transformers class from the model's location."""
         with _explain_load_errors(self.place.path, loader):
             library = getattr(need("transformers"), loader)

@@ -53,7 +53,7 @@ def audit(
     *,
     cutoffs: Sequence[int] = CUTOFFS,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> Audit:
     """Audit runs of one or more models, each in one or more regimes, over the same candidates.
 
@@ -120,7 +120,7 @@ def audit_stored(
     scoring: Sequence[str] = (),
     grades: Mapping[float, float] | None = None,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> Audit:
     """Score stored logits in each format and audit the results: `trueval precision audit --logits`.
 
@@ -139,7 +139,7 @@ def audit_stored(
 
 
 def audit_passes(
-    passes: Passes, measures: Measures | None = None, *, policy: Policy | None = None, **choices: Any
+    passes: Passes, measures: Measures | None = None, *, policy: Policy | None = None, **choices: object
 ) -> Audit:
     """Score the outputs of models in every regime, some queries at a time, and audit the results.
 
@@ -172,7 +172,7 @@ def audit_blocks(
     *,
     cutoffs: Sequence[int] = CUTOFFS,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> Audit:
     """Audit runs that come some queries at a time; see `audit`.
 

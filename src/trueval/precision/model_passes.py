@@ -70,7 +70,7 @@ def run_models(
     index_dtypes: Sequence[str] = (),
     folder: Path | None = None,
     begin: Begin | None = None,
-    **setup: Any,
+    **setup: object,
 ) -> Passes:
     """Run every model once in every dtype.
 
@@ -107,7 +107,7 @@ def missing_passes(
     *,
     candidates: str | Run | None = None,
     folder: Path | None = None,
-    **setup: Any,
+    **setup: object,
 ) -> Iterator[MissingWork]:
     """What models still have to do for `run_models`, whose arguments these are; nothing is computed."""
     chosen = candidate_lists(collection, candidates)

@@ -96,7 +96,7 @@ def probe_pipelines(
     max_cost: float | None = None,
     account: Account | None = None,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> list[NoiseProbe]:
     """Measure the effect of noise on pipelines; shared work is done once, with or without a cache.
 

@@ -78,15 +78,6 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | S
     return _contexts(read_log(content), name) if holds_contexts(content) else content
 
 
-def read_run_or_contexts(source: Source, name: str | None = None) -> Run:
-    """Read a run in any format, or the retrieved documents of a log of contexts.
-
-    Raises:
-        InputError: the source cannot be read, or holds a bad row, with its line.
-    """
-    return Run.read(source, name=name)
-
-
 def read_judgments_or_contexts(source: Source, *, facets: bool = False) -> Judgments:
     """Read judgments in any format, or the gold documents of a log of contexts.
 

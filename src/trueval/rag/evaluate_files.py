@@ -71,7 +71,7 @@ def evaluate_files(
     observe: Observe | None = None,
     begin: Callable[[str], None] | None = None,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> EvaluationResults:
     """Evaluate files, one run at a time in memory.
 

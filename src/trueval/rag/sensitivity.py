@@ -166,7 +166,7 @@ def sensitivity(
     measure: str | Measure | OtherMeasure = "RA-nWG@10",
     *,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> Sensitivity:
     """Compute RA-nWG over the grid of its parameters and over all changes of one label.
 

@@ -74,7 +74,7 @@ class Kind(NamedTuple):
     console: Callable[[Mapping[str, Any]], str] | None = None
     notebook: Callable[[Mapping[str, Any]], str] | None = None
 
-    def write(self, result: Mapping[str, object], form: str, **told: Any) -> Any:
+    def write(self, result: Mapping[str, object], form: str, **told: object) -> Any:
         """Render a result in a format, with control characters in its texts escaped, except in JSON.
 
         Args:
@@ -97,7 +97,7 @@ class Kind(NamedTuple):
 
         return render_text(self.write(result, "table"))
 
-    def write_parts(self, result: Mapping[str, object], form: str, **told: Any) -> Iterator[str]:
+    def write_parts(self, result: Mapping[str, object], form: str, **told: object) -> Iterator[str]:
         """The text of `write`, in parts if the kind supports it.
 
         Args:
@@ -126,7 +126,7 @@ def kind_of_view(
         options: keyword arguments that the view takes beside the result, of `Kind.write`.
     """
 
-    def read(data: Mapping[str, Any], source: str = "", **chosen: Any) -> tuple[Any, View]:
+    def read(data: Mapping[str, object], source: str = "", **chosen: object) -> tuple[Any, View]:
         module, _, class_name = result.partition(":")
         found = getattr(import_module(module), class_name).from_dict(data, source)
         return found, late(view)(found, **chosen)
@@ -203,7 +203,7 @@ def late(function: str) -> Callable[..., Any]:
     """
     module, _, name = function.partition(":")
 
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: object, **named: object) -> Any:
         return getattr(import_module(module), name)(*arguments, **named)
 
     return call

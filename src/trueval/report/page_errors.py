@@ -60,7 +60,7 @@ def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, error: Exception) -> UnreadableError:
+def _refusal(build: Callable[..., object], file: ResultFile, directory: Directory, error: Exception) -> UnreadableError:
     """The error, after reading again with tracking of all reads, which is too slow for every page."""
     last = [(file.name, "")]
     noted = {each.name: each._replace(data=_track_reads(each.data, (), each.name, last)) for each in directory.files}

@@ -102,7 +102,7 @@ class _Sources(NamedTuple):
         )
         yield from ("[", low, ", ", high, "]")
 
-    def _number(self, value: Any, unit: Unit, quantity: views.Quantity, path: Path) -> str | Number:
+    def _number(self, value: object, unit: Unit, quantity: views.Quantity, path: Path) -> str | Number:
         text, place = unit.plain(value), self._place(quantity.part, path)
         if not place or not isinstance(value, int | float):
             return text

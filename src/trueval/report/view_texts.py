@@ -129,7 +129,7 @@ def _minus(value: float | None) -> float | None:
     return None if value is None else 0.0 - value  # no minus zero
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: object) -> Any:
     """None for NaN, which stands for what is not known."""
     return None if isinstance(value, float) and value != value else value
 

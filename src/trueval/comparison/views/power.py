@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.comparison.power.power_result import LeastDifferences, MeasurePower, PairPower, Power, RankedRun, rows
 from trueval.report.figures import NARROW, Chart, panels, tone
@@ -372,7 +372,7 @@ def curve_plot(
         axis=alt.Axis(values=[step for step in STEPS if ends[0] <= step <= ends[1]], format="~g"),
     )
 
-    def line(values: Sequence[float], **mark: Any) -> Chart:
+    def line(values: Sequence[float], **mark: object) -> Chart:
         rows = [{"queries": found.curve.queries[at], "least": values[at]} for at in points if _is_known(values[at])]
         return alt.Chart(alt.InlineData(values=rows)).mark_line(**mark).encode(x=x, y=y)
 

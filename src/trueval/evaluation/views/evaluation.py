@@ -229,6 +229,6 @@ def describe_policy(policy: Mapping[str, Any]) -> str:
     return "; ".join([f"policy: {words}", *(f"for {', '.join(of)}: {own}" for own, of in exceptions.items())])
 
 
-def _choices(choices: Mapping[str, Any]) -> str:
+def _choices(choices: Mapping[str, object]) -> str:
     values = ("as read" if v is None else f"{v:g}" if isinstance(v, float) else v for v in choices.values())
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in zip(choices, values, strict=True))

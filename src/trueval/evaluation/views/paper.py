@@ -54,7 +54,7 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
     return tuple(written)
 
 
-def latex(result: Evaluation, comparison: Mapping[str, Any] | None = None) -> str:
+def latex(result: Evaluation, comparison: Mapping[str, object] | None = None) -> str:
     """The table as LaTeX; it needs the package booktabs.
 
     Args:
@@ -69,7 +69,7 @@ def latex(result: Evaluation, comparison: Mapping[str, Any] | None = None) -> st
     return tabular(head, rows, "l" * len(head), notes=_notes(result, comparison))
 
 
-def markdown(result: Evaluation, comparison: Mapping[str, Any] | None = None) -> str:
+def markdown(result: Evaluation, comparison: Mapping[str, object] | None = None) -> str:
     """The table as Markdown.
 
     Args:
@@ -101,7 +101,7 @@ def superscripts(comparison: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 
 def _rows(
     result: Evaluation,
-    comparison: Mapping[str, Any] | None,
+    comparison: Mapping[str, object] | None,
     escape: Callable[[str], str],
     best: Callable[[str], str],
     raised: Callable[[str], str],

@@ -10,7 +10,7 @@ from trueval.report.number_texts import count_phrase, format_value, interval, pe
 HEAD = ("measure", "expected", "lowest, highest", "tie-broken", "sd", "queries")
 
 
-def console(run: Mapping[str, Any]) -> str:
+def console(run: Mapping[str, object]) -> str:
     """Plain text: the run, then its measures.
 
     Args:
@@ -19,7 +19,7 @@ def console(run: Mapping[str, Any]) -> str:
     return f"{_title(run)}\n{plain(HEAD, _rows(run))}"
 
 
-def html(run: Mapping[str, Any]) -> str:
+def html(run: Mapping[str, object]) -> str:
     """The run as an HTML table, everything escaped.
 
     Args:

@@ -50,7 +50,7 @@ class RetrievalSpan(NamedTuple):
     documents: list[Any] | None
 
 
-def read_span(span: Mapping[str, Any]) -> RetrievalSpan | None:
+def read_span(span: Mapping[str, object]) -> RetrievalSpan | None:
     """What a span says; None for one that neither searched nor reranked."""
     attributes = attributes_of(span)
     kinds = (look_up(attributes, name) for name in KIND_KEYS)
@@ -65,7 +65,7 @@ def read_span(span: Mapping[str, Any]) -> RetrievalSpan | None:
     )
 
 
-def entry_of(document: Any) -> LogEntry | None:
+def entry_of(document: object) -> LogEntry | None:
     """A document of a span as an entry of a log; None for one without id and text."""
     if not isinstance(document, dict):
         return read_entry(plain(document), "documents")
@@ -90,7 +90,7 @@ def entry_of(document: Any) -> LogEntry | None:
     return read_entry(plain({name: value for name, value in item.items() if value is not None}), "documents")
 
 
-def _documents(attributes: Mapping[str, Any], span: Mapping[str, Any], *, is_retrieval: bool) -> list[Any] | None:
+def _documents(attributes: Mapping[str, object], span: Mapping[str, object], *, is_retrieval: bool) -> list[Any] | None:
     found = next((each for path in DOCUMENTS if (each := _listed(attributes, path)) is not None), None)
     if found is None:
         return _output(attributes, span) if is_retrieval else None
@@ -100,12 +100,12 @@ def _documents(attributes: Mapping[str, Any], span: Mapping[str, Any], *, is_ret
     return found
 
 
-def _listed(attributes: Mapping[str, Any], path: str) -> list[Any] | None:
+def _listed(attributes: Mapping[str, object], path: str) -> list[Any] | None:
     found = decoded(look_up(attributes, path))
     return found if isinstance(found, list) else _numbered(attributes, path) or None
 
 
-def _has_id(document: Any) -> bool:
+def _has_id(document: object) -> bool:
     if not isinstance(document, dict):
         return True
     inner = document.get("document")
@@ -113,7 +113,7 @@ def _has_id(document: Any) -> bool:
     return found.get("id", document.get("document.id")) is not None
 
 
-def _output(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> list[Any] | None:
+def _output(attributes: Mapping[str, object], span: Mapping[str, object]) -> list[Any] | None:
     """The list in what a span gave back."""
     for value in (*(look_up(attributes, name) for name in OUTPUTS), *map(span.get, OWN_OUTPUTS)):
         found = decoded(value)
@@ -124,7 +124,7 @@ def _output(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> list[Any]
     return None
 
 
-def _numbered(attributes: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+def _numbered(attributes: Mapping[str, object], path: str) -> list[dict[str, Any]]:
     """Documents whose parts are attributes of their own, PATH.0.document.id and so on."""
     found: list[dict[str, Any]] = []
     while True:
@@ -135,12 +135,12 @@ def _numbered(attributes: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
         found.append(document)
 
 
-def _question(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
+def _question(attributes: Mapping[str, object], span: Mapping[str, object]) -> str:
     values = (*(look_up(attributes, name) for name in QUESTIONS), *map(span.get, OWN_QUESTIONS))
     return next((text for value in values if value is not None and (text := _text(decoded(value)))), "")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """The question in what a span was given: a text, or an object that holds it."""
     if isinstance(value, Mapping):
         inner = (decoded(value[name]) for name in INSIDE_A_QUESTION if value.get(name) is not None)
@@ -148,7 +148,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _query_id(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
+def _query_id(attributes: Mapping[str, object], span: Mapping[str, object]) -> str:
     """The id of the query in the metadata of a span, where a program that traces an evaluation writes it."""
     metadata = (decoded(each) for each in (look_up(attributes, "metadata"), span.get("metadata")))
     for holder in (attributes, *metadata):
@@ -158,7 +158,7 @@ def _query_id(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
     return ""
 
 
-def _sortable(end: Any) -> str:
+def _sortable(end: object) -> str:
     if isinstance(end, datetime):
         return end.isoformat()
     return "" if end is None else str(end).zfill(20)

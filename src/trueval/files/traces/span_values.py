@@ -27,7 +27,7 @@ CHILDREN: Final = ("child_runs", "children")
 DEEPEST: Final = 64  # LangSmith nests the runs of a chain
 
 
-def spans_in(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+def spans_in(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
     """The spans in a value of an export.
 
     Args:
@@ -53,7 +53,7 @@ def spans_in(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
                 yield from spans_in(value[name], depth + 1)
 
 
-def attributes_of(span: Mapping[str, Any]) -> Mapping[str, Any]:
+def attributes_of(span: Mapping[str, object]) -> Mapping[str, Any]:
     """The attributes of a span; for a row of a table the row itself, whose columns begin with "attributes."."""
     found = decoded(span.get("attributes"))
     if isinstance(found, list):
@@ -65,7 +65,7 @@ def attributes_of(span: Mapping[str, Any]) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else span
 
 
-def look_up(attributes: Mapping[str, Any], path: str) -> Any:
+def look_up(attributes: Mapping[str, object], path: str) -> Any:
     """The value of a dotted name, flat, nested, or partly so; None where there is none.
 
     >>> look_up({"input.value": "q"}, "input.value"), look_up({"input": {"value": "q"}}, "input.value")
@@ -87,7 +87,7 @@ def look_up(attributes: Mapping[str, Any], path: str) -> Any:
     return None
 
 
-def decoded(value: Any) -> Any:
+def decoded(value: object) -> Any:
     """What a text of JSON holds, if it is one of an object or a list; anything else as it is."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
@@ -97,13 +97,13 @@ def decoded(value: Any) -> Any:
     return value
 
 
-def _of_otlp(given: Sequence[Any]) -> dict[str, Any]:
+def _of_otlp(given: Sequence[object]) -> dict[str, Any]:
     """The attributes of OTLP, which are pairs of key and value."""
     pairs = ((each.get("key"), each.get("value")) for each in given if isinstance(each, Mapping))
     return {str(name): _otlp_value(value) for name, value in pairs}
 
 
-def _otlp_value(value: Any) -> Any:
+def _otlp_value(value: object) -> Any:
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, inner),) = value.items()

@@ -51,7 +51,7 @@ def correct_runs(
     width: float | None = None,
     baseline: str | None = None,
     begin: Callable[[str], None] | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> CorrectedRuns:
     """Correct measures of run files by people's labels, and estimate the number of labels for a given interval width.
 

@@ -29,7 +29,7 @@ STRESS = kind_of_view(
 GULLIBILITY = kind_of_view(
     "golden-gullibility",
     "trueval.golden.validation.robustness_result:Robustness",
-    "trueval.golden.views.gullibility:view",
+    "trueval.golden.views.robustness:view",
     format=1,
     order=58,
     stem="gullibility",

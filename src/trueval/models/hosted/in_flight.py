@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from trueval.models.hosted.call_batches import Call
 
@@ -44,7 +44,7 @@ class Queue:
 class CallingThread(Executor):
     """An executor that runs work in the calling thread, so that Ctrl-C need not wait for a thread."""
 
-    def submit(self, fn: Callable[..., Given], /, *args: Any, **named: Any) -> Future[Given]:
+    def submit(self, fn: Callable[..., Given], /, *args: object, **named: object) -> Future[Given]:
         """Run the work at once; its exception goes into the future."""
         future: Future[Given] = Future()
         try:

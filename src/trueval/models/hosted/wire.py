@@ -187,7 +187,7 @@ class HttpClient(Client):
         """Post JSON; see Client."""
         return self.request("POST", self.url + path, body)
 
-    def request(self, method: str, url: str, body: Mapping[str, Any] | None) -> Any:
+    def request(self, method: str, url: str, body: Mapping[str, object] | None) -> Any:
         """Send a request once, and return the httpx2 response.
 
         Args:

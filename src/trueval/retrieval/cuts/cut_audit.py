@@ -226,7 +226,7 @@ def cut_index(
     policy: Policy | None = None,
     name: str = "index",
     about: Mapping[str, object] | None = None,
-    **choices: Any,
+    **choices: object,
 ) -> Cuts:
     """Audit the cut of an index at k: fetch past it until the group of equal scores ends, and repeat the call.
 

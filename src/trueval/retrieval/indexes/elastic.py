@@ -199,7 +199,7 @@ class Elastic(Engine):
             f"{segments}."
         )
 
-    def search(self, queries: Any, depth: int) -> Hits:
+    def search(self, queries: object, depth: int) -> Hits:
         """Find up to `depth` documents for each query.
 
         Raises:

@@ -184,7 +184,7 @@ class Engine(LocalIndex):
         """The value of a real parameter."""
         return float(self.values[name])  # type: ignore[arg-type]  # checked by the parameter
 
-    def fill(self, documents: Any) -> None:
+    def fill(self, documents: object) -> None:
         """Send the documents, unless the engine already has them.
 
         Raises:

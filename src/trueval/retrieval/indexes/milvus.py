@@ -227,7 +227,7 @@ class Milvus(Engine):
                 "between them. bm25 of this package counts over all documents."
             )
 
-    def search(self, queries: Any, depth: int) -> Hits:
+    def search(self, queries: object, depth: int) -> Hits:
         """Find up to `depth` documents for each query.
 
         Raises:

@@ -82,7 +82,7 @@ def documents_of(answer: object, fields: Fields = Fields()) -> list[object]:  # 
     return [_document(hit, place, fields) for place, hit in enumerate(hits, 1)]
 
 
-def dig(value: Any, path: str) -> Any:
+def dig(value: object, path: str) -> Any:
     """The value at a path of keys, places of a list, or attributes; None where there is none.
 
     >>> dig({"payload": {"ids": ["d7"]}}, "payload.ids.0")
@@ -144,7 +144,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple) or (hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1)
 
 
-def _document(hit: Any, place: int, fields: Fields) -> Any:
+def _document(hit: object, place: int, fields: Fields) -> Any:
     if fields.id or fields.score:
         is_whole = bool(fields.id and fields.score) or not isinstance(hit, Mapping)
         found = {} if is_whole else _numbers(_keep_fields(plain(hit), with_text=False))
@@ -172,7 +172,7 @@ def _is_plain(found: object, score: object) -> bool:
     return isinstance(found, str) and found != "" and type(score) in (int, float) and score == score
 
 
-def _id(found: Any, place: int, path: str) -> str:
+def _id(found: object, place: int, path: str) -> str:
     if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
         raise InputError(
             f"id must be the path of a string or an integer. At {path!r} document {place} of the answer has "
@@ -181,7 +181,7 @@ def _id(found: Any, place: int, path: str) -> str:
     return str(found)
 
 
-def _score(found: Any, place: int, path: str) -> float:
+def _score(found: object, place: int, path: str) -> float:
     if isinstance(found, bool) or not isinstance(found, Real) or found != found:
         raise InputError(
             f"score must be the path of a number. At {path.removeprefix('-')!r} document {place} of the answer has "
@@ -190,7 +190,7 @@ def _score(found: Any, place: int, path: str) -> float:
     return -float(found) if path.startswith("-") else float(found)
 
 
-def _keep_fields(item: Any, *, with_text: bool) -> Any:
+def _keep_fields(item: object, *, with_text: bool) -> Any:
     """What names and scores a document: texts and payloads of thousands of answers would fill the memory."""
     if isinstance(item, list):
         return [_keep_fields(each, with_text=with_text) for each in item]
@@ -203,7 +203,7 @@ def _keep_fields(item: Any, *, with_text: bool) -> Any:
     }
 
 
-def _numbers(item: Any) -> Any:
+def _numbers(item: object) -> Any:
     """The same with numbers in place of what `plain` wrote them as."""
     if isinstance(item, Literal):
         return int(item) if re.fullmatch(INTEGER, item) else float(item)
@@ -212,7 +212,7 @@ def _numbers(item: Any) -> Any:
     return {name: _numbers(value) for name, value in item.items()} if isinstance(item, Mapping) else item
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     if isinstance(value, Mapping):
         return keys_of(value)
     is_text = isinstance(value, str) and not isinstance(value, Literal)

@@ -76,7 +76,7 @@ class EngineClient(HttpClient):
         return self.parse_response(self.request(self.engine.method, url, _fill_template(self.engine.body, text, k)))
 
 
-def _fill_template(template: Any, text: str, k: int) -> Any:
+def _fill_template(template: object, text: str, k: int) -> Any:
     """A body with the query and the number in their places."""
     if isinstance(template, Mapping):
         return {name: _fill_template(value, text, k) for name, value in template.items()}

@@ -111,7 +111,7 @@ class LiveLedger:
             self.answers[question.key] = answer
             self._write({"call": call, "query": query, "text": text, **answer._asdict()})
 
-    def _write(self, line: Mapping[str, Any]) -> None:
+    def _write(self, line: Mapping[str, object]) -> None:
         if self._file is None:
             return
         try:

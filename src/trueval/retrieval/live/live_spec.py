@@ -79,7 +79,7 @@ def _import_object(spec: str) -> object:
     return found
 
 
-def _of_tables(given: Mapping[str, Any], file: Toml | None, timeout: float | None) -> LiveSource:
+def _of_tables(given: Mapping[str, object], file: Toml | None, timeout: float | None) -> LiveSource:
     from trueval.files.toml_tables import read_tables  # late: pydantic takes a tenth of a second
     from trueval.retrieval.live.live_tables import LiveFile
 

@@ -25,7 +25,7 @@ from trueval.version import __version__
 MODELS: Final = ("models", ("torch", "transformers", "sentence-transformers"))
 
 
-def key_of(*parts: Any) -> str:
+def key_of(*parts: object) -> str:
     """The hash of the given settings and of the version of trueval, whose code affects the output too."""
     return hashlib.sha256(json.dumps([__version__, *parts], sort_keys=True).encode()).hexdigest()
 

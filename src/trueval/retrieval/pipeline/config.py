@@ -119,7 +119,7 @@ def _check_spec(name: str, found: Settings, at: Where) -> None:
         )
 
 
-def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], at: Where) -> dict[str, object]:
+def _of_model(name: str, values: dict[str, Any], given: Mapping[str, object], at: Where) -> dict[str, object]:
     """The keys that go with the model of a table: one that runs here, or one that a service runs."""
     from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOCAL_KEYS
 

@@ -42,7 +42,7 @@ class Tile(Protocol):
         """Whether `count_passing` is faster than comparing all scores with one or two bounds."""
         ...
 
-    def reaching(self, rows: Ints, bounds: Any, *, beyond: bool = False) -> Mask:
+    def reaching(self, rows: Ints, bounds: object, *, beyond: bool = False) -> Mask:
         """Tell which scores of some rows are at least the row's bound, or with `beyond` above it."""
         ...
 
@@ -58,7 +58,7 @@ class Tile(Protocol):
         """Scores by row and column, as computed, in NumPy."""
         ...
 
-    def count_passing(self, rows: Ints, low: Any, high: Any) -> tuple[Ints, Ints]:
+    def count_passing(self, rows: Ints, low: object, high: object) -> tuple[Ints, Ints]:
         """[row, bound] number of scores of a row at or above its lower bounds, and above its upper bounds."""
         ...
 

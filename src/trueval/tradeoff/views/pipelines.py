@@ -168,7 +168,7 @@ def disambiguate_labels(labels: Sequence[str], pipelines: Sequence[PipelineTexts
     return found
 
 
-def _format_axis_value(key: str, value: Any) -> str:
+def _format_axis_value(key: str, value: object) -> str:
     """An axis value; a bare number gets the name of its key."""
     name = key.rpartition(".")[2].replace("_", " ")
     return str(value) if isinstance(value, str) else f"{name} {value}"
