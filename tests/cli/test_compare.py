@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Outcome
 
 from trueval.cli import compare
+from trueval.files.source import source_bytes
 
 Command = Callable[..., Outcome]
 
@@ -376,6 +377,23 @@ def test_of_many_runs_few_are_in_memory_and_nothing_changes(
     assert trueval(*given).out == every
     assert any(0 < each["win"]["value"] < 1 for each in json.loads(every)["differences"])
     states = iter(range(1000))
-    monkeypatch.setattr(compare, "file_state", lambda state: (next(states),))
+    monkeypatch.setattr(source_bytes, "file_state", lambda state: (next(states),))
     refused = trueval(*given)
     assert (refused.status, "changed while it was compared" in refused.err) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "power", "check"])
+def test_a_folder_and_a_pattern_stand_for_their_files(trueval: Command, runs: Path, command: str) -> None:
+    (runs / "of").mkdir()
+    for name in ("good", "bad"):
+        (runs / f"{name}.trec").rename(runs / "of" / f"{name}.trec")
+    (runs / "of" / ".hidden").write_text("no run", encoding="utf-8")
+    form = () if command == "check" else ("-m", "RR", "--format", "json")
+    told = [
+        trueval(command, runs / "qrels.trec", *given, *form)
+        for given in ((runs / "of" / "bad.trec", runs / "of" / "good.trec"), (runs / "of",), (runs / "of" / "*.trec",))
+    ]
+    assert told[0].status == 0, told[0].err
+    assert [each.out for each in told] == [told[0].out] * 3
+    nothing = trueval(command, runs / "qrels.trec", runs / "of" / "*.txt", runs / "of" / "good.trec", *form)
+    assert (nothing.status, "*.txt" in nothing.out + nothing.err) == (1, True)

@@ -7,7 +7,7 @@ import typer
 
 from trueval.cli.options import JUDGED, JUDGMENTS, InputOptions, MeasureList, PolicyOptions, with_groups
 from trueval.cli.output import say
-from trueval.cli.paths import refuse_repeated
+from trueval.cli.paths import expand, refuse_repeated
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
@@ -41,6 +41,7 @@ def check(
     from trueval.report.number_texts import count_phrase
 
     chosen, rules = policy.request(qrels, measures)
+    runs = expand(runs)
     refuse_repeated(qrels, runs)
     given = inputs.to_inputs(chosen, policy.grade_map())
     with progress(len(runs)) as begin:

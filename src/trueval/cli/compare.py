@@ -23,12 +23,10 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.paths import find_run, refuse_repeated, with_baseline
+from trueval.cli.paths import expand, find_run, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 from trueval.errors import InputError
-from trueval.files.display_names import name_files
-from trueval.files.source.source_bytes import file_state
 
 if TYPE_CHECKING:
     from trueval.comparison.compare import ComparisonChoices
@@ -119,6 +117,8 @@ class _RunCollector:
     """
 
     def __init__(self, paths: Sequence[str], inputs: "InputRules", *, keep_all: bool) -> None:
+        from trueval.files.display_names import name_files
+
         self.files, self.inputs, self.keep_all = [Path(path) for _, path in name_files(paths)], inputs, keep_all
         self.runs: list[Run] = []
         self.orders: list[TieOrders] = []
@@ -126,6 +126,7 @@ class _RunCollector:
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Record an evaluated run."""
         from trueval.comparison.resampling.tie_order_values import TieOrders
+        from trueval.files.source.source_bytes import file_state
 
         place = len(self.orders)
         file, orders = self.files[place], TieOrders(run, judgments, scores.policy, place)
@@ -137,6 +138,8 @@ class _RunCollector:
         self.orders.append(orders)
 
     def _read(self, file: Path, before: tuple[int, ...], judgments: "Judgments") -> "Run":
+        from trueval.files.source.source_bytes import file_state
+
         if file_state(file.stat()) != before:
             raise InputError(f"{file}: the run changed while it was compared. Compare again.")
         (again,) = self.inputs.read_runs([str(file)], judgments)
@@ -147,7 +150,10 @@ class _RunCollector:
 @with_groups
 def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more run files, or name=path.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN RUN...", help="Two or more run files, or name=path, a folder, a pattern."),
+    ],
     *,
     measures: MeasureList = None,
     policy: PolicyOptions,
@@ -168,6 +174,7 @@ def compare(
     from trueval.comparison.views.kind import COMPARE
     from trueval.rag.evaluate_files import evaluate_files
 
+    runs = expand(runs)
     baseline = None if shown.baseline is None else find_run(shown.baseline, runs)
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:

@@ -22,7 +22,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import Format, check_folder, save, say, show, talk
-from trueval.cli.paths import refuse_repeated
+from trueval.cli.paths import expand, refuse_repeated
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
@@ -89,7 +89,11 @@ class DisplayOptions:
 def evaluate(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Run files in any of these forms, or name=path; - is stdin.")
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="Run files in any of these forms, or name=path, a folder of them, a pattern; - is stdin.",
+        ),
     ],
     *,
     measures: MeasureList = None,
@@ -124,6 +128,7 @@ def evaluate(
     limits = gates.limits(chosen, rules, labels.labels, form)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     shown.check(out)
+    runs = expand(runs)
     paths = gates.paths(runs)
     refuse_repeated(qrels, paths)
     if out is not None:

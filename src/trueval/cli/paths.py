@@ -2,9 +2,33 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from glob import glob
 from pathlib import Path
+from typing import Final
 
 import typer
+
+PATTERN: Final = frozenset("*?[")
+
+
+def expand(runs: Sequence[str]) -> list[str]:
+    """Put the files of a folder in its place, and those that match in the place of a pattern, each in their order.
+
+    Hidden files are left out. A folder that --out wrote is not one of runs and stays, as what has a name (name=path).
+
+    Example:
+        >>> expand(["a.trec", "new=b.trec"])
+        ['a.trec', 'new=b.trec']
+    """
+    found: list[str] = []
+    for text in runs:
+        place, files = Path(text), [text]
+        if place.is_dir() and not (place / "results.json").exists():
+            files = sorted(str(each) for each in place.iterdir() if each.is_file() and not each.name.startswith("."))
+        elif PATTERN & set(text) and not place.exists():
+            files = sorted(glob(text))  # noqa: PTH207  Path.glob takes no pattern of a whole path
+        found += files or [text]
+    return found
 
 
 def with_baseline(runs: Sequence[str], baseline: str | None) -> list[str]:

@@ -17,7 +17,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.paths import find_run, refuse_repeated, with_baseline
+from trueval.cli.paths import expand, find_run, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
@@ -102,8 +102,9 @@ def power(
     else:
         if qrels is None:
             raise typer.BadParameter("needs QRELS and two runs, or --value and --queries.", param_hint="QRELS RUN...")
-        baseline = None if baseline is None else find_run(baseline, runs or [])
-        paths = with_baseline(runs or [], baseline)
+        files = expand(runs or [])
+        baseline = None if baseline is None else find_run(baseline, files)
+        paths = with_baseline(files, baseline)
         kind, result = _of_files(qrels, paths, measures, asked, policy, inputs, clusters, baseline)
     if output.out is not None:
         save(output.out, (kind, result))
