@@ -1,14 +1,16 @@
 import csv
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Outcome
 
 from trueval.cli import compare
-from trueval.files.source import source_bytes
+from trueval.comparison import compare as comparing
 
 Command = Callable[..., Outcome]
 
@@ -376,8 +378,13 @@ def test_of_many_runs_few_are_in_memory_and_nothing_changes(
     monkeypatch.setattr(compare, "MOST_IN_MEMORY", 1)
     assert trueval(*given).out == every
     assert any(0 < each["win"]["value"] < 1 for each in json.loads(every)["differences"])
-    states = iter(range(1000))
-    monkeypatch.setattr(source_bytes, "file_state", lambda state: (next(states),))
+    known = comparing.compare_scores
+
+    def changed(*given: Any, **choices: Any) -> Any:
+        os.utime(runs / "run4.trec", (1, 1))
+        return known(*given, **choices)
+
+    monkeypatch.setattr(comparing, "compare_scores", changed)
     refused = trueval(*given)
     assert (refused.status, "changed while it was compared" in refused.err) == (1, True)
 
