@@ -19,7 +19,6 @@ from trueval.rag.contexts import (
     Contexts,
     looks_like_contexts,
     read_contexts,
-    read_judgments_or_contexts,
 )
 from trueval.rag.unjudged import grade_unjudged
 
@@ -181,7 +180,7 @@ def test_logs_are_told_from_runs_by_their_content(tmp_path: Path, name: str) -> 
     assert not looks_like_contexts("-")
     run = Run.read(path)
     assert (run.name, run.source, listed(run)) == ("log", path, [("q", "a", -1.0)])
-    assert read_judgments_or_contexts(path).frame.rows() == [("q", "a", 1.0)]
+    assert Judgments.read(path).frame.rows() == [("q", "a", 1.0)]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,7 @@ def test_a_file_that_is_no_log_is_read_as_if_nothing_had_looked_at_it(tmp_path: 
 
 def test_a_log_without_gold_is_no_judgments() -> None:
     with pytest.raises(InputError, match="no line names gold documents"):
-        read_judgments_or_contexts(io.BytesIO(b'{"query": "q", "ids": ["a"]}'))
+        Judgments.read(io.BytesIO(b'{"query": "q", "ids": ["a"]}'))
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

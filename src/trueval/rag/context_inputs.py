@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trueval.files import name_files
-from trueval.rag.contexts import Contexts, contexts_or_file, read_judgments_or_contexts
+from trueval.judgments import Judgments
+from trueval.rag.contexts import Contexts, contexts_or_file
 from trueval.rag.unjudged import grade_unjudged
 from trueval.run import Run
-
-if TYPE_CHECKING:
-    from trueval.judgments import Judgments
 
 
 class RunWithJudgments(NamedTuple):
@@ -50,7 +48,7 @@ class InputRules(NamedTuple):
         Raises:
             InputError: the file is bad, or a grade has no mapping.
         """
-        judgments = read_judgments_or_contexts(path, facets=self.facets)
+        judgments = Judgments.read(path, facets=self.facets)
         return judgments if self.grades is None else judgments.map_grades(self.grades)
 
     def read_runs(

@@ -78,15 +78,6 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | S
     return _contexts(read_log(content), name) if holds_contexts(content) else content
 
 
-def read_judgments_or_contexts(source: Source, *, facets: bool = False) -> Judgments:
-    """Read judgments in any format, or the gold documents of a log of contexts.
-
-    Raises:
-        InputError: the source cannot be read, holds a bad row, or is a log that names no gold.
-    """
-    return Judgments.read(source, facets=facets)
-
-
 def read_contexts(source: Source, *, duplicates: str = "first", name: str | None = None) -> Contexts:
     """Read a log of contexts.
 

@@ -45,7 +45,7 @@ from trueval.report.number_texts import count_phrase
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, lead_figure, letters_of
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, unscaled
-from trueval.report.view import Answer, Column, Mark, Quantity, Section, Sentence, Sheet, View, choices_section
+from trueval.report.view import Answer, Column, Mark, Only, Quantity, Section, Sentence, Sheet, View, choices_section
 
 MOST: Final = 4  # things of one kind that a sentence names, and sentences of one kind
 MOST_LETTERS: Final = 6  # of a run on the page; forty runs can be in dozens of groups, which ranks say shorter
@@ -188,7 +188,7 @@ def _rest(result: Comparison, board: Leaderboard, pairs: Sequence[ShownPair]) ->
     if len(board.ranking) < 3:
         return
     if result.baseline is not None:
-        yield f"{_against(result.baseline, pairs)} "
+        yield f"{_separated_from_baseline(result.baseline, pairs)} "
         return
     best = board.ranking[0]
     beside = [row.run for row in board.ranking[1:] if {*letters_of(row.groups)} & {*letters_of(best.groups)}]
@@ -198,7 +198,7 @@ def _rest(result: Comparison, board: Leaderboard, pairs: Sequence[ShownPair]) ->
         yield f"These queries separate {best.run} from every other run. "
 
 
-def _against(baseline: str, pairs: Sequence[ShownPair]) -> str:
+def _separated_from_baseline(baseline: str, pairs: Sequence[ShownPair]) -> str:
     """The runs that are separated from the baseline, better and worse."""
     found = [pair.found for pair in pairs]
     better = [each.first for each in found if each.separated and each.gain > 0]
@@ -333,7 +333,7 @@ def _matrix(result: Comparison, boards: Sequence[Leaderboard]) -> Iterator[Secti
         place = start // SIDE_BY_SIDE
         title = "Runs by measures" if not place else f"Runs by measures, {place + 1}"
         caption = ", ".join(board.measure for board in part) + "."
-        only: Any = "" if len(boards) > 1 else "page"
+        only: Only = "" if len(boards) > 1 else "page"
         sheets.append(Sheet(title, rows, columns, caption=caption, only=only, id=f"matrix-{place}"))
     yield Section("Runs by measures", sheets, words, _values_figure(boards[0]), id="matrix-block")
 
