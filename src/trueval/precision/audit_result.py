@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from trueval.report.json_fields import OMITTED
-from trueval.report.result import ReprByKind, Result
+from trueval.report.result import Result, ResultHolder
 
 if TYPE_CHECKING:
     from trueval.evaluation.label_order import OrderCheck
@@ -297,7 +297,7 @@ class RegimeResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(ReprByKind):
+class Audit(ResultHolder):
     """The results of a precision audit, with the scores behind them.
 
     Attributes:
@@ -333,10 +333,6 @@ class Audit(ReprByKind):
             order=tuple(LabelOrder(**check._asdict(), follows=check.follows) for check in self.order),
             notes=self.notes,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of `trueval precision`; values on the scale of the measures, null if not available."""
-        return self.result().to_dict()
 
 
 def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[ModelFlip]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.probes.ablations import BASE
 from trueval.probes.names import MARGINS, NamesProbe
 from trueval.probes.names_result import ConditionMargins, MarginChange, NamesSummary, ScorerMargins, Statistic
-from trueval.report.result import ReprByKind
+from trueval.report.result import ResultHolder
 from trueval.standings.standings import Bools, Floats, Ints
 
 LEAST_COSINE: Final = 0.02
@@ -99,7 +99,7 @@ def least_margin(probe: NamesProbe) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class NamesResult(ReprByKind):
+class NamesResult(ResultHolder):
     """Results of the names probe, one per scorer and language.
 
     Attributes:
@@ -114,10 +114,6 @@ class NamesResult(ReprByKind):
         """The summary of all scorers."""
         scorers = tuple(_summarize_probe(each, self.how) for each in self.probes)
         return NamesSummary(self.how.level, self.how.resamples, scorers)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval probe names`; null if not available."""
-        return self.result().to_dict()
 
 
 def summarise(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from trueval.probes.noise_result import (
 from trueval.probes.noise_settings import RULES
 from trueval.probes.query_noise import variety
 from trueval.report.number_texts import NOISE
-from trueval.report.result import ReprByKind
+from trueval.report.result import ResultHolder
 from trueval.standings.standings import Floats
 
 RESAMPLES: Final = 10_000
@@ -34,7 +34,7 @@ LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoiseResult(ReprByKind):
+class NoiseResult(ResultHolder):
     """Noise probes of several pipelines over one collection.
 
     Attributes:
@@ -59,10 +59,6 @@ class NoiseResult(ReprByKind):
             tuple(map(_summarize_system, self.probes)),
             self.denoiser,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval probe noise`; null if not available."""
-        return self.result().to_dict()
 
 
 def summarize_noise(probes: Sequence[NoiseProbe], collection: Collection) -> NoiseResult:

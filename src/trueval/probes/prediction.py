@@ -29,7 +29,7 @@ import polars as pl
 from trueval.errors import InputError
 from trueval.probes.correlation import Correlation, Correlations, CorrelationStratum, across, correlate
 from trueval.probes.prediction_result import ModelOrder, PooledEntry, PredictionSummary, SignalEntry
-from trueval.report.result import ReprByKind
+from trueval.report.result import ResultHolder
 from trueval.standings.standings import Floats
 
 COLUMNS: Final = ("model", "condition", "signal", "measure", "query_id", "danger", "loss")
@@ -114,7 +114,7 @@ class PooledCorrelation(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(ReprByKind):
+class Prediction(ResultHolder):
     """How well probes predict losses.
 
     Attributes:
@@ -155,10 +155,6 @@ class Prediction(ReprByKind):
             orders=self.orders,
             notes=self.notes,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval probe join`."""
-        return self.result().to_dict()
 
 
 class PredictionChoices(NamedTuple):

@@ -71,6 +71,18 @@ class Result(ReprByKind):
         return decode(cls, data, cls.KIND, source)
 
 
+class ResultHolder(ReprByKind):
+    """What computes a result: it shows itself as the result does, and has its JSON."""
+
+    def result(self) -> Result:
+        """The result."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the result."""
+        return self.result().to_dict()
+
+
 def _kind(result: Mapping[str, object]) -> Kind | None:
     from trueval.report.kinds import find  # late: most results are never shown
 

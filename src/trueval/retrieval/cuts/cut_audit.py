@@ -23,7 +23,7 @@ from trueval.evaluation.evaluate import Measures
 from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
-from trueval.report.result import ReprByKind
+from trueval.report.result import ResultHolder
 from trueval.retrieval.cuts.call_differences import Calls, compare_calls
 from trueval.retrieval.cuts.cut_values import choose_cut_measure, score_cuts
 from trueval.retrieval.cuts.cutoff import CutoffGroup, chances, documents_of, find_cuts
@@ -53,7 +53,7 @@ EXACT: Final = 2**53
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cuts(ReprByKind):
+class Cuts(ResultHolder):
     """The result of an audit of the cut at k.
 
     Attributes:
@@ -103,10 +103,6 @@ class Cuts(ReprByKind):
         return frame.join(entered, on=["query_id", "doc_id"], how="left", maintain_order="left").with_columns(
             pl.col("entered").fill_null(0.0)
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval cuts`."""
-        return self.result().to_dict()
 
     def result(self) -> CutAudit:
         """What `trueval cuts` writes and shows."""

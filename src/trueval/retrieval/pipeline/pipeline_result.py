@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from trueval.evaluation.content_hashes import run_hash
 from trueval.judgments import Judgments
 from trueval.report.provenance import strip_folders
-from trueval.report.result import ReprByKind
+from trueval.report.result import ResultHolder
 from trueval.retrieval.fusion.ranked_lists import TieCount
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.retrieve_result import (
@@ -75,7 +75,7 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PipelineResult(ReprByKind):
+class PipelineResult(ResultHolder):
     """The result of a pipeline.
 
     Attributes:
@@ -119,10 +119,6 @@ class PipelineResult(ReprByKind):
             () if place in searches else searches if self.stages[place].name == "fuse" else (place - 1,)
             for place in places
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The manifest: what was searched, settings, and the results of every stage; the JSON of `trueval retrieve`."""
-        return self.result().to_dict()
 
     def result(self) -> Retrieval:
         """What `trueval retrieve` writes and shows."""
