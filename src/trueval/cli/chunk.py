@@ -120,10 +120,9 @@ def chunk(
         step("documents", found.documents + found.empty, found.documents + found.empty)
     talk(found.notes)
     say(f"wrote {out}")
-    result = found.to_dict()
     if form == "json":
-        sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")
         return
     from rich.console import Console
 
-    Console(highlight=False).print(table(result))
+    Console(highlight=False).print(table(found))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from trueval.golden.build.golden_result import GoldenResult
 from trueval.golden.build.golden_set import LABELS
@@ -24,6 +24,14 @@ NUMBERS: Final = ("grade", "spread", "rank")
 MOST: Final = 20_000  # labels on the page; all of them are in the file
 
 
+class _Label(TypedDict):
+    """A label in a line of labels.jsonl, as far as the page shows it."""
+
+    grade: int | None
+    reason: str
+    call: str
+
+
 @dataclass(frozen=True)
 class _Passage:
     """A line of labels.jsonl."""
@@ -33,7 +41,7 @@ class _Passage:
     grade: int | None
     spread: float | None
     rank: int | None
-    labels: tuple[Mapping[str, Any], ...]
+    labels: tuple[_Label, ...]
 
 
 def build(file: ResultFile, directory: Directory) -> Part:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from rich.console import Group
 from rich.text import Text
@@ -15,7 +15,17 @@ from trueval.report.terminal import grid
 
 HEAD: Final = ("kind", "name", "of", "items", "size", "age", "state")
 
-Entry = Mapping[str, Any]
+
+class Entry(TypedDict):
+    """An entry of the JSON of `trueval cache`."""
+
+    kind: str
+    name: str
+    about: str
+    items: int | None
+    bytes: int
+    used: str
+    state: str
 
 
 def table(entries: Sequence[Entry], now: datetime) -> Group:

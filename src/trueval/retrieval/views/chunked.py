@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from trueval.report.number_texts import percent
 from trueval.report.terminal import TerminalGrid, grid
+from trueval.retrieval.chunking.corpus_chunks import ChunkedCorpus
 
 HEAD: Final = ("documents", "chunks", "tokens, mean", "most", "longer than the size", "overlap")
 
 
-def table(result: Mapping[str, Any]) -> TerminalGrid:
+def table(result: ChunkedCorpus) -> TerminalGrid:
     """One row: how many, how long, how much twice.
 
     Args:
-        result: the JSON of `trueval chunk`.
+        result: of `trueval chunk`.
     """
     shown = grid(HEAD, "r" * len(HEAD))
-    counts = [f"{result[name]:,}" for name in ("documents", "chunks")]
-    length = [f"{result['mean']:,.1f}", f"{result['most']:,}", f"{result['longer']:,}"]
-    shown.add_row(*counts, *length, percent(result["overlap"]))
+    counts = [f"{result.documents:,}", f"{result.chunks:,}"]
+    length = [f"{result.mean:,.1f}", f"{result.most:,}", f"{result.longer:,}"]
+    shown.add_row(*counts, *length, percent(result.overlap))
     return shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from trueval.retrieval.cuts.cuts_result import (
     CutAudit,
     MeasureAtCut,
     PipelineTies,
+    QueryAtCut,
     QueryCut,
     StageTies,
     TieEnds,
@@ -433,10 +434,10 @@ def _csv(result: CutAudit) -> Sheet[QueryCut]:
         Column("calls differed otherwise", lambda row: row.calls and row.calls.differed_otherwise),
     ]
 
-    def of(measure: str, part: Callable[[Any], float | None]) -> Callable[[QueryCut], object]:
+    def of(measure: str, part: Callable[[QueryAtCut], float | None]) -> Callable[[QueryCut], object]:
         return lambda row: part(row.measures[measure]) if measure in row.measures else None
 
-    parts: dict[str, Callable[[Any], float | None]] = {
+    parts: dict[str, Callable[[QueryAtCut], float | None]] = {
         "expected": lambda ends: ends.expected,
         "lowest": lambda ends: ends.low,
         "highest": lambda ends: ends.high,
