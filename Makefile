@@ -1,4 +1,4 @@
-# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make integrations · make lock · make site. Each makes the environment it needs in .venv.
+# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make integrations · make release-check · make lock · make site. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 COMPILE := $(BIN)/python -m compileall -qq -j 2 -x '/tests?/' $(VENV)/lib/python3*/site-packages || true
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants integrations pages site lock clean
+.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants integrations release-check pages site lock clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -66,6 +66,11 @@ RELEASE ?= newest
 integrations: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/python tests/integrations/environments.py $(RELEASE) $(TOOLS)
+
+# What is to be released, as others install it: tests/release_check.py. make release-check EXTRAS="report judge" tries these.
+release-check: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build setuptools uv twine
+	$(BIN)/python tests/release_check.py $(EXTRAS)
 
 # What docs/ shows of the program, made anew from the program.
 pages: $(VENV)/.dev

@@ -98,3 +98,15 @@ def test_the_pure_wheel_serves_every_platform(checkout: tuple[Path, set[str]], s
     ours = {name.removeprefix("src/") for name in checkout[1] if name.startswith("src/")}
     assert held == {name for name in ours if not name.endswith((".c", ".h"))}
     call(SMOKE, "pure", folder=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+
+
+def test_readme_of_the_package_leads_somewhere_from_an_index(sdist: Path) -> None:
+    """Every link and image has a whole address, and those of the repository name files that are there."""
+    with tarfile.open(sdist) as packed:
+        (name,) = (each for each in packed.getnames() if each.count("/") == 1 and each.endswith("PKG-INFO"))
+        text = packed.extractfile(name).read().decode()  # type: ignore[union-attr]
+    addresses = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(addresses) > 20
+    assert not [each for each in addresses if not each.startswith(("https://", "#"))]
+    ours = [re.sub(r"^https://github.com/OWNER/trueval/(?:blob|raw)/main/|#.*", "", each) for each in addresses]
+    assert not [each for each in ours if not each.startswith("https:") and each and not (ROOT / each).exists()]
