@@ -13,7 +13,7 @@ from trueval.files.frame import Kind, RowTable, other_kind, value_column
 
 # Normalized names (lower case, without "_", "-", "." and space), the most specific first: of query_id and query,
 # query_id.
-QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
+QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "question", "q")
 DOC_NAMES = ("docid", "docno", "documentid", "corpusid", "passageid", "pid", "did", "itemid", "document", "doc", "d")
 # Names that can only mean the id: of query and query_id, or topic and qid, one may be the text, so query_id is used.
 ID_NAMES = {"query_id": QUERY_NAMES[:6], "doc_id": DOC_NAMES[:3]}
@@ -26,7 +26,7 @@ CURE = "Subtract one number from all of the query's, or give small integers in t
 EXACT = 2.0**53  # from here on a double does not represent every integer
 INTEGER = r"^[+-]?0*([0-9]+)(?:\.0*)?$"
 EXAMPLES = {
-    "query_id": "query_id, query-id, qid, topic",
+    "query_id": "query_id, query-id, qid, topic, query, question",
     "doc_id": "doc_id, docid, docno, corpus-id, pid",
     "score": "score, sim (or rank alone)",
     "grade": "grade, relevance, label, rel, score",

@@ -517,3 +517,22 @@ def test_two_builds_at_once_have_one_purse(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"of 1 is exceeded, with 0\.75 spent"):
         pay(other, 0.5, 0.5)  # of its own calls it has spent .25
     assert one.spent == 0.75
+
+
+def test_passages_that_nobody_judged_are_counted_where_labels_are_the_judge(tmp_path: Path) -> None:
+    """Half of the labels are gone: what takes their place is said, in the set and in what it shows first."""
+    path = small.written(tmp_path, f"{small.LABELS}\nunknown = 1")
+    labels = next(each for each in tmp_path.rglob("labels.trec"))
+    lines = labels.read_text(encoding="utf-8").splitlines(keepends=True)
+    labels.write_text("".join(lines[::2]), encoding="utf-8")
+    found = build(GoldenPlan.read(path), tmp_path / "out")
+    judged = {tuple(line.split()[::2]) for line in lines[::2]}
+    pool = pl.read_parquet(tmp_path / "out" / "pool.parquet").select("query_id", "doc_id").unique().rows()
+    lacking = sum(pair not in judged for pair in pool)
+    assert 0 < lacking < len(pool)
+    (note,) = (each for each in found.notes if "nobody judged them" in each)
+    assert (
+        f"a label of {len(pool) - lacking} of the {len(pool)} passages in the pools; the other {lacking} have grade 1"
+        in note
+    )
+    assert "gave the same label again" not in " ".join(repr(found).split())

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,6 +23,7 @@ from trueval.tradeoff.runner.sweep_result import SweepResult
 from trueval.tradeoff.views.kind import SWEEP
 from trueval.tradeoff.views.points import points_of_sweep
 from trueval.tradeoff.views.sweep import view
+from trueval.tradeoff.views.sweep_answer import headroom_advice
 from trueval.tradeoff.views.units import four_digits, milliseconds, money, share, size
 
 FORMS = (
@@ -394,3 +396,16 @@ def test_papers_get_each_figure_of_the_page(tmp_path: Path) -> None:
     assert {path.stem for path in written} == names
     assert {path.suffix for path in written} == {".svg", ".png", ".pdf"}
     assert sorted(tmp_path.iterdir()) == sorted(written)
+
+
+def test_where_nothing_is_lost_nothing_is_to_mend() -> None:
+    found = SweepResult.from_dict(made_sweep())
+    points = points_of_sweep(found)
+    ceiling = found.configurations[points[0].place].ceiling
+    assert ceiling is not None
+    lossless = replace(ceiling, retrieval_headroom=0.0, ordering_headroom=0.00004)
+    configurations = [replace(each, ceiling=lossless) for each in found.configurations]
+    lost = [*headroom_advice(found, points)]
+    none = [*headroom_advice(replace(found, configurations=tuple(configurations)), points)]
+    assert str(lost[0][0]).startswith(("Widen the pool", "Mend the order"))
+    assert none == [f"Neither the pool nor the order of {points[0].name} loses anything."]

@@ -27,6 +27,7 @@ from trueval.golden.build.stage_files import Stages, key_for_stage, lines_of, re
 from trueval.golden.build.steadiness import again_of, ask_again
 from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge, Question
+from trueval.golden.judge.label_judge import LabelJudge
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import expectations
 from trueval.models.hosted.account import Account
@@ -213,9 +214,25 @@ class BuildRunner:
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             pools = pools_of(pl.read_parquet(self.folder / "pool.parquet"))
-            return self._grade(pools, how, repeat, step, "graded.parquet")
+            files, about = self._grade(pools, how, repeat, step, "graded.parquet")
+            return files, {**about, "notes": self._filled(pools)}
 
         self.stage("grade", inputs, parameters, make)
+
+    def _filled(self, pools: Mapping[str, Sequence[str]]) -> list[str]:
+        """How many passages of the pools have the grade of what has no label, where labels are the judge."""
+        judge = self.judge
+        if not isinstance(judge, LabelJudge) or judge.unknown is None:
+            return []
+        pairs = [(query, document) for query, found in pools.items() for document in found]
+        texts = ((self.collection.queries[query], self.collection.documents[document]) for query, document in pairs)
+        lacking = sum(each not in judge.labels for each in texts)
+        if not lacking:
+            return []
+        return [
+            f"{judge.name} has a label of {len(pairs) - lacking:,} of the {len(pairs):,} passages in the pools; the "
+            f"other {lacking:,} have grade {judge.unknown} because [judge] says so (unknown), and nobody judged them."
+        ]
 
     def _grade(
         self, pools: Mapping[str, Sequence[str]], how: GradingSettings, repeat: int, step: Step, file: str

@@ -116,7 +116,7 @@ def _answer(result: GoldenResult) -> Answer:
 
 def _steadiness(result: GoldenResult) -> str:
     """How often the judge agrees with itself."""
-    if not result.rounds:
+    if not result.rounds or result.judge.name.startswith("labels:"):  # a file says the same each time
         return ""
     least = min(result.rounds, key=lambda each: each.same)
     return f", which gave the same label again to {percent(least.same)} of {least.passages:,} passages"

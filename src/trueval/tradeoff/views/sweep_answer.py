@@ -12,6 +12,7 @@ from trueval.tradeoff.views.frontier_answer import CHEAPER, FASTER, Words, conca
 from trueval.tradeoff.views.points import ConfigurationPoint, currency_of, panels_of, percentile_of
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY
 
+NOTHING: Final = 0.00005  # less shows as 0.0000
 NONE: Final = "No configuration of this sweep has a value."
 
 
@@ -146,6 +147,9 @@ def headroom_advice(result: SweepResult, points: Sequence[ConfigurationPoint]) -
     if first is None or ceiling is None:
         return
     pool, order = ceiling.retrieval_headroom or 0.0, ceiling.ordering_headroom or 0.0
+    if max(pool, order) < NOTHING:
+        yield f"Neither the pool nor the order of {first.name} loses anything."
+        return
     advice = "Widen the pool" if pool > order else "Mend the order"
     lacks = Quantity(ceiling, "retrieval_headroom"), ", and the order of the pool loses "
     yield (f"{advice} of {first.name}: its pool lacks ", *lacks, Quantity(ceiling, "ordering_headroom"), ".")
