@@ -28,7 +28,7 @@ LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]+)")
 
 
 def stage(folder: Path) -> None:
-    """Write mkdocs.yml and all pages, ready for Zensical.
+    """Write mkdocs.yml and all pages for which no command runs.
 
     Args:
         folder: emptied first.
@@ -89,22 +89,28 @@ def build(folder: Path) -> str:
         folder: emptied first; html/ in it is the site.
 
     Raises:
-        RuntimeError: Zensical warns of something.
+        RuntimeError: a command fails, or Zensical warns of something.
     """
     stage(folder)
+    _call(folder, str(ROOT / "docs" / "site" / "commands.py"), str(folder / "work"), str(folder / "pages"))
+    said = _call(folder, "-m", "zensical", "build", "--strict")
+    if "Warning" in said:
+        raise RuntimeError(said)
+    return said
+
+
+def _call(folder: Path, *words: str) -> str:
+    """What a program in Python prints.
+
+    Raises:
+        RuntimeError: it failed.
+    """
     source = os.pathsep.join([str(ROOT), str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    done = subprocess.run(
-        command,
-        check=False,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": source, "NO_COLOR": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-    )
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
+    settings = os.environ | {"PYTHONPATH": source, "NO_COLOR": "1"}
+    done = subprocess.run([sys.executable, *words], check=False, cwd=folder, env=settings, **output)
     said = re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
-    if done.returncode or "Warning" in said:
+    if done.returncode:
         raise RuntimeError(said)
     return said
 

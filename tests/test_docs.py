@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from docs import make_compared, make_site
 from docs.make_images import IMAGE, draw
-from docs.site import reference
+from docs.site import commands, reference
 from tests.extras import need
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -118,7 +118,7 @@ def test_every_page_for_users_has_its_place_on_the_site() -> None:
     assert len(named) == len(set(named))
     docs = ROOT / "docs"
     pages = {page.relative_to(docs).as_posix() for folder in ("", "use") for page in (docs / folder).glob("*.md")}
-    made = {"index.md", "check.md", *reference.pages()}
+    made = {"index.md", "check.md", *commands.PAGES_MADE, *reference.pages()}
     assert set(named) == pages | made, "mkdocs.yml"
 
 

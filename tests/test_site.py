@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from docs import make_commands
+from docs.site import commands
 
 import trueval as tv
 from trueval.errors import PolicyError
@@ -98,6 +100,16 @@ def test_every_link_and_anchor_of_the_site_leads_somewhere(site: Path) -> None:
     assert len(links) > 3000
     assert broken(iter(links), site) == []
     assert broken(iter([(site / "index.html", "nowhere.html"), (site / "index.html", "power.html#nowhere")]), site)
+
+
+@pytest.mark.slow
+def test_every_command_is_shown_with_its_output(site: Path) -> None:
+    """And its pages are in the gallery. A command that fails ends the build."""
+    anchors = document(site / "outputs.html").anchors
+    names = {name for name in make_commands.commands() if name not in ("", "golden", "precision", "probe")}
+    assert {f"trueval {name}".replace(" ", "-") for name in names} <= anchors
+    linked = {link for link in document(site / "gallery.html").links if link.startswith("gallery/")}
+    assert linked == {f"gallery/{name}.html" for name in commands.GALLERY}
 
 
 @pytest.mark.slow
