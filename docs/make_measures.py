@@ -3,11 +3,18 @@
 Run it with: python docs/make_measures.py
 """
 
+import sys
 from collections.abc import Iterator
+from math import exp, log2
 from pathlib import Path
 
 from trueval.measures import Measure, registry
 from trueval.measures.measure import ALIASES
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from docs.measure_examples import EXAMPLES, GRADES, NAMES, SCORES, Example  # found by the line above
 
 PAGE = Path(__file__).with_name("measures.md")
 HEAD = """# Measures
@@ -21,6 +28,10 @@ A measure is written as its name, parameters in brackets, and a cutoff: `nDCG@10
 formulas rank(d) counts from 1, k is the cutoff, g a grade, N+ the relevant documents of the judgments. A document is
 relevant if its grade is at least `rel`. The name of the measure with `@k` stands where a cutoff can be given. P-A is
 Yang et al. 2026, arXiv 2508.03306, and P-B is Dallaire 2025, arXiv 2511.09545.
+
+Each example is of one list of five documents, {listing}, where the two with equal scores may stand in either order,
+and grades from 3 on are relevant. Its arithmetic is that of the order 3, 1, 5, 4, 1, then that of 3, 5, 1, 4, 1; the
+expected value is the mean of both. A test computes every example.
 
 Other packages add measures by entry points of the group `trueval.measures`: each is a `Definition`, or a module that
 registers some. Once such a package is installed, its measures are parsed, evaluated and listed like those below.
@@ -64,15 +75,51 @@ def entry(measure: Measure) -> Iterator[str]:
     worst = f"one that the run lacks gets {definition.worst:.4g}"
     yield f"- A query with nothing to find {EMPTY[definition.empty]}; {worst}."
     yield f"- {EXACTNESS.get(measure.name, 'Exact.')}"
+    if measure.name in EXAMPLES:  # a measure of another package has none
+        yield f"- Example: {worked(EXAMPLES[measure.name])}"
     for name, parameter in definition.parameters.items():
         yield f"- `{name}={parameter.default!r}`: {parameter.about}; {parameter.accepts}."
+
+
+def listing() -> str:
+    """The list that all examples are of.
+
+    >>> listing()
+    'a (score 4, grade 3), b (3, 1), c (3, 5), d (2, 4), e (1, 1)'
+    """
+    rows = [f"{name} ({score:g}, {grade})" for name, score, grade in zip(NAMES, SCORES, GRADES, strict=True)]
+    return ", ".join(rows).replace("(", "(score ", 1).replace(", ", ", grade ", 1)
+
+
+def worked(example: Example) -> str:
+    """An example in words, with the values of both orders and their mean.
+
+    >>> worked(EXAMPLES["P"])
+    '`P@2` is `1 / 2` = 0.5 or `2 / 2` = 1, 0.75 expected.'
+    """
+    numbers = values(example)
+    first, second = (
+        text if text.isdigit() else f"`{text}` = {number:.4g}"
+        for text, number in zip(example[1:], numbers, strict=True)
+    )
+    if first == second:
+        return f"`{example.measure}` is {first} in both orders."
+    return f"`{example.measure}` is {first} or {second}, {sum(numbers) / 2:.4g} expected."
+
+
+def values(example: Example) -> tuple[float, float]:
+    """What the arithmetic of both orders gives."""
+    one, two = (float(eval(text, {"log2": log2, "exp": exp})) for text in (example.first, example.second))
+    return one, two
 
 
 def page() -> str:
     """The whole page."""
     known = registry().values()
     links = ", ".join(f"[{m.name}](#{anchor(m.name)})" for m in known)
-    return "\n".join([HEAD, links + ".\n", *("\n".join(entry(measure)) + "\n" for measure in known)])
+    return "\n".join(
+        [HEAD.format(listing=listing()), links + ".\n", *("\n".join(entry(measure)) + "\n" for measure in known)]
+    )
 
 
 def anchor(name: str) -> str:
