@@ -104,7 +104,7 @@ class Judgments:
         """
         if facets and format == "json":
             raise PolicyError("facets=True needs a format with columns. Got 'json'. Use trec, csv, jsonl or parquet.")
-        found = cls._from_table(read_table(judgments_file(source), "judgments", format, facets)[0])
+        found = cls._from_table(read_table(_existing_file(source), "judgments", format, facets)[0])
         return dataclasses.replace(found, rubric=on_rubric(source))
 
     @classmethod
@@ -220,9 +220,18 @@ def judgments_file(source: object) -> Any:
     """
     if not isinstance(source, str | PathLike) or not Path(source).is_dir():
         return source
-    found = qrels_in(Path(source))
-    if found is None:
-        raise Place(str(source)).error(
+    return qrels_in(Path(source)) or source
+
+
+def _existing_file(source: object) -> Any:
+    """As `judgments_file`, but a folder without judgments is refused.
+
+    Raises:
+        InputError: the folder has none.
+    """
+    found = judgments_file(source)
+    if isinstance(found, str | PathLike) and Path(found).is_dir():
+        raise Place(str(found)).error(
             f"this folder holds no judgments, which are in {', '.join(QRELS)}. Give the file; where this is to become "
             "a golden set, end trueval golden build first."
         )

@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.tradeoff.sweeps import rounded
 
+from trueval import __version__
+
 Entry = dict[str, Any]
 
 
@@ -26,8 +28,8 @@ def made_frontier(sweep: Entry) -> Entry:
     made = {
         "kind": "frontier",
         "format": 1,
-        "trueval": "0.1.0",
-        "sweep": {"name": sweep["name"], "file": "sweep.json", "sha256": "0" * 64, "trueval": "0.1.0"},
+        "trueval": __version__,
+        "sweep": {"name": sweep["name"], "file": "sweep.json", "sha256": "0" * 64, "trueval": __version__},
         "quality": sweep["quality"],
         "rule": "pareto",
         "percentile": "p50",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from trueval import __version__
 from trueval.policy.policy import Policy
 
 Entry = dict[str, Any]
@@ -55,7 +56,7 @@ def made_sweep(
     made = {
         "kind": "sweep",
         "format": 1,
-        "trueval": "0.1.0",
+        "trueval": __version__,
         "name": "made",
         "collection": {
             "name": "cranfield",

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from trueval import __version__
+
 Entry = dict[str, Any]
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -140,7 +142,7 @@ def write_arrays(
             }
         )
     pl.concat(frames).write_parquet(folder / "queries.parquet")
-    sweep = {"kind": "sweep", "format": 1, "trueval": "0.1.0", "name": "given", "quality": told[0]["quality"]}
+    sweep = {"kind": "sweep", "format": 1, "trueval": __version__, "name": "given", "quality": told[0]["quality"]}
     sweep |= {"level": 0.95, "resamples": 400, "seed": 0, "systems": systems, "configurations": told, **result}
     (folder / "sweep.json").write_text(json.dumps(sweep), encoding="utf-8")
     return folder
