@@ -163,3 +163,10 @@ def test_a_shell_completes_commands_and_options() -> None:
 
 def test_help_names_exit_statuses() -> None:
     assert "1 a gate failed or the input is bad" in " ".join(help_of("").split())
+
+
+@pytest.mark.parametrize("words", [(), ("golden",), ("probe",), ("precision",)])
+def test_a_group_has_one_help_by_both_names(trueval: Command, words: tuple[str, ...]) -> None:
+    both = [trueval(*words, option) for option in ("--help", "--help-all")]
+    assert [each.status for each in both] == [0, 0]
+    assert both[0].out == both[1].out

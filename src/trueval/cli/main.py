@@ -45,6 +45,7 @@ nothing yet          trueval demo                                 what ties do, 
 
 All commands: trueval --help. A word, an error, a measure: trueval help WORDS."""
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+OF_GROUPS = {"help_option_names": ["-h", "--help", "--help-all"]}  # which have no options that one of them leaves out
 
 
 class LazyCommands(GroupWithNestedHelp):
@@ -134,7 +135,7 @@ def command_group(name: str, commands: Sequence[str], about: Callable[[typer.Con
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode="rich",
-        context_settings=CONTEXT,
+        context_settings=OF_GROUPS,
     )
     group.callback()(about)
     return group
@@ -230,7 +231,7 @@ app = typer.Typer(
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings=CONTEXT,
+    context_settings=OF_GROUPS,
     epilog="Exit status: 0 fine, 1 a gate failed or the input is bad, 2 misuse, 70 a fault of trueval. Data goes to "
     "stdout, talk to stderr.",
 )
