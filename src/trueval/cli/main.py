@@ -45,7 +45,6 @@ nothing yet          trueval demo                                 what ties do, 
 
 All commands: trueval --help. A word, an error, a measure: trueval help WORDS."""
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-OF_GROUPS = {"help_option_names": ["-h", "--help", "--help-all"]}  # which have no options that one of them leaves out
 
 
 class LazyCommands(GroupWithNestedHelp):
@@ -82,6 +81,11 @@ class LazyCommands(GroupWithNestedHelp):
         """The name of a command, or for a group in the help the full names of its commands."""
         found = self.get_command(ctx, name) if self.shows_nested else None
         return [f"{name} {each}" for each in found.panel_of] if isinstance(found, LazyCommands) else [name]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: D102
+        # A group has no option that its help leaves out, so both helps are one.
+        parsed: list[str] = super().parse_args(ctx, ["--help", *args[1:]] if args[:1] == ["--help-all"] else args)
+        return parsed
 
     def invoke(self, ctx: Any) -> Any:  # noqa: D102
         try:
@@ -135,7 +139,7 @@ def command_group(name: str, commands: Sequence[str], about: Callable[[typer.Con
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode="rich",
-        context_settings=OF_GROUPS,
+        context_settings=CONTEXT,
     )
     group.callback()(about)
     return group
@@ -231,7 +235,7 @@ app = typer.Typer(
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings=OF_GROUPS,
+    context_settings=CONTEXT,
     epilog="Exit status: 0 fine, 1 a gate failed or the input is bad, 2 misuse, 70 a fault of trueval. Data goes to "
     "stdout, talk to stderr.",
 )
