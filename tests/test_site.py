@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from docs import make_commands
-from docs.site import commands
+from docs.site import commands, tour
 
 import trueval as tv
 from trueval.errors import PolicyError
@@ -70,6 +70,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_site.build(folder)  # a warning is an error
     print(f"built in {time.monotonic() - begun:.0f} s")
     return folder / "html"
+
+
+def test_the_tour_prints_what_the_notebook_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And Jupyter can open it: each cell has what version 4.5 of the format asks for."""
+    monkeypatch.setenv("COLUMNS", "100")
+    kept = tour.read()
+    assert tour.executed(kept) == kept, "python docs/site/tour.py"
+    assert (kept["nbformat"], kept["nbformat_minor"]) == (4, 5)
+    code = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
+    assert len(code) >= 6
+    assert all({"id", "metadata", "source", "execution_count", "outputs"} <= cell.keys() for cell in code)
+    assert len({cell["id"] for cell in kept["cells"]}) == len(kept["cells"])
+    changed = {**kept, "cells": [{**code[0], "source": ["print(1)"]}]}
+    assert tour.executed(changed)["cells"][0]["outputs"][0]["text"] == ["1\n"]
 
 
 def broken(links: Iterator[tuple[Path, str]], site: Path) -> list[str]:

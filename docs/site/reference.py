@@ -1,10 +1,12 @@
-"""Pages of the site that are made of the package alone: what `import trueval` offers, and its errors."""
+"""Pages of the site that are made without running a command: what `import trueval` offers, its errors, the tour."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+
+from docs.site import tour
 
 import trueval
 from trueval.cli.help import Entry, error_messages
@@ -72,6 +74,7 @@ def pages() -> dict[str, str]:
     return {
         "api/functions.md": "\n".join([FUNCTIONS, *map(_member, functions)]),
         "api/classes.md": "\n".join([CLASSES, *map(_member, classes)]),
+        "tour.md": tour.markdown(tour.read()),
         "errors.md": "\n".join([ERRORS, *_errors()]),
     }
 
