@@ -85,7 +85,7 @@ class Judgments:
         """
         if isinstance(given, cls):
             return given
-        found = cls._from_table(read_input(judgments_file(given), "judgments", facets).table)
+        found = cls._from_table(read_input(_existing_file(given), "judgments", facets).table)
         return dataclasses.replace(found, rubric=on_rubric(given))
 
     @classmethod

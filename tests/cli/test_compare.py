@@ -380,13 +380,15 @@ def test_of_many_runs_few_are_in_memory_and_nothing_changes(
     assert any(0 < each["win"]["value"] < 1 for each in json.loads(every)["differences"])
     known = comparing.compare_scores
 
-    def changed(*given: Any, **choices: Any) -> Any:
-        os.utime(runs / "run4.trec", (1, 1))
-        return known(*given, **choices)
+    for change in (lambda file: os.utime(file, (1, 1)), Path.unlink):
 
-    monkeypatch.setattr(comparing, "compare_scores", changed)
-    refused = trueval(*given)
-    assert (refused.status, "changed while it was compared" in refused.err) == (1, True)
+        def changed(*given: Any, change: Callable[[Path], None] = change, **choices: Any) -> Any:
+            change(runs / "run4.trec")
+            return known(*given, **choices)
+
+        monkeypatch.setattr(comparing, "compare_scores", changed)
+        refused = trueval(*given)
+        assert (refused.status, "changed or vanished while it was compared" in refused.err) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "power", "check"])
@@ -404,3 +406,6 @@ def test_a_folder_and_a_pattern_stand_for_their_files(trueval: Command, runs: Pa
     assert [each.out for each in told] == [told[0].out] * 3
     nothing = trueval(command, runs / "qrels.trec", runs / "of" / "*.txt", runs / "of" / "good.trec", *form)
     assert (nothing.status, "*.txt" in nothing.out + nothing.err) == (1, True)
+    (runs / "none").mkdir()
+    empty = trueval(command, runs / "qrels.trec", runs / "none", runs / "of" / "good.trec", *form)
+    assert (empty.status, "holds no file, and so no run" in empty.err) == (1, True)

@@ -140,8 +140,8 @@ class _RunCollector:
     def _read(self, file: Path, before: tuple[int, ...], judgments: "Judgments") -> "Run":
         from trueval.files.source.source_bytes import file_state
 
-        if file_state(file.stat()) != before:
-            raise InputError(f"{file}: the run changed while it was compared. Compare again.")
+        if not file.is_file() or file_state(file.stat()) != before:
+            raise InputError(f"{file}: the run changed or vanished while it was compared. Compare again.")
         (again,) = self.inputs.read_runs([str(file)], judgments)
         return again.run
 

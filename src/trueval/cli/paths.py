@@ -8,6 +8,8 @@ from typing import Final
 
 import typer
 
+from trueval.errors import InputError
+
 PATTERN: Final = frozenset("*?[")
 
 
@@ -15,6 +17,9 @@ def expand(runs: Sequence[str]) -> list[str]:
     """Put the files of a folder in its place, and those that match in the place of a pattern, each in their order.
 
     Hidden files are left out. A folder that --out wrote is not one of runs and stays, as what has a name (name=path).
+
+    Raises:
+        InputError: a folder holds no file.
 
     Example:
         >>> expand(["a.trec", "new=b.trec"])
@@ -25,6 +30,8 @@ def expand(runs: Sequence[str]) -> list[str]:
         place, files = Path(text), [text]
         if place.is_dir() and not (place / "results.json").exists():
             files = sorted(str(each) for each in place.iterdir() if each.is_file() and not each.name.startswith("."))
+            if not files:
+                raise InputError(f"{text}: the folder holds no file, and so no run. Name one that holds runs.")
         elif PATTERN & set(text) and not place.exists():
             files = sorted(glob(text))  # noqa: PTH207  Path.glob takes no pattern of a whole path
         found += files or [text]

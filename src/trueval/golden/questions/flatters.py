@@ -36,7 +36,7 @@ from trueval.golden.questions.flattery_result import (
     SystemValues,
 )
 from trueval.golden.questions.question_sets import QuestionSet
-from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval
+from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval, percentile_interval
 from trueval.golden.validation.system_rankings import tau_b
 from trueval.measures.grammar import parse
 from trueval.report.number_texts import count_phrase
@@ -251,8 +251,7 @@ def _against_all(count: int, place: int) -> Floats:
 
 
 def _interval(value: float, drawn: Floats, count: int, level: float) -> ValueWithInterval:
-    share = tail(count, level)
-    return ValueWithInterval(value, *np.quantile(drawn, [share, 1 - share]).tolist())
+    return percentile_interval(value, drawn, tail(count, level))
 
 
 def _both(
@@ -282,10 +281,8 @@ def _overlap(written: MeasuredSet, real: MeasuredSet | None) -> OverlapWithPassa
 
 def _tau(written: MeasuredSet, real: MeasuredSet) -> ValueWithInterval:
     value = float(tau_b(written.means, real.means))
-    drawn = tau_b(written.drawn.T, real.drawn.T)
-    if np.isnan(value) or np.isnan(drawn).mean() > 0.05:
-        return ValueWithInterval(None if np.isnan(value) else value, reason="systems are equal on a set of questions")
-    return _interval(value, drawn[np.isfinite(drawn)], min(written.units, real.units), written.draws.level)
+    drawn = tau_b(written.drawn.T, real.drawn.T)  # NaN where all systems are equal on a set of questions
+    return _interval(value, drawn, min(written.units, real.units), written.draws.level)
 
 
 def _pairs(names: Sequence[str], written: MeasuredSet, real: MeasuredSet) -> tuple[PairOrder, ...]:

@@ -16,9 +16,8 @@ import numpy as np
 
 from trueval.collection import Collection, ids_in_order, texts_in_order
 from trueval.errors import InputError
-from trueval.retrieval.indexes.index import read_spec
+from trueval.golden.questions.wording import bm25_of
 from trueval.retrieval.indexes.sparse import Bm25
-from trueval.specs import format_spec
 
 # Kind of question → number of passages that its writer is shown.
 SHOWN: Final = {"one": 1, "several": 2, "none": 4}
@@ -51,7 +50,7 @@ class PassageDraws:
     def __init__(self, collection: Collection, seed: int, language: str | None) -> None:
         self.ids, self.texts = ids_in_order(collection.documents), texts_in_order(collection.documents)
         self.source, self.seed = collection.source, seed
-        self.unfilled = Bm25(read_spec(format_spec("bm25", {"language": language}))[1])
+        self.unfilled = bm25_of(language)
         self._drawn: dict[str, Iterator[SourcePassages]] = {}
 
     @cached_property

@@ -13,9 +13,6 @@ from trueval.errors import InputError
 from trueval.golden.questions.wording import Wording
 from trueval.golden.questions.written_questions import WrittenQuestions
 from trueval.judgments import Judgments
-from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.indexes.sparse import Bm25
-from trueval.specs import format_spec
 
 RESULT: Final = "questions.json"
 
@@ -72,7 +69,7 @@ class QuestionSet:
 
 def _overlaps(collection: Collection, language: str | None) -> dict[str, float]:
     """Mean overlap of each question with its best-graded documents; only of grades above 0, and of texts that exist."""
-    wording = Wording(Bm25(read_spec(format_spec("bm25", {"language": language}))[1]).analyzer)
+    wording = Wording.of(language)
     best: dict[str, list[str]] = {}
     top: dict[str, float] = {}
     for query, document, grade in collection.graded.frame.select("query_id", "doc_id", "grade").iter_rows():

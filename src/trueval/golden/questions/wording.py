@@ -13,6 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trueval.retrieval.indexes.analysis import Analyzer
+from trueval.retrieval.indexes.index import read_spec
+from trueval.retrieval.indexes.sparse import Bm25
+from trueval.specs import format_spec
+
+
+def bm25_of(language: str | None) -> Bm25:
+    """An index of BM25, not built yet, with the stop words and stems of a language; None for words as they are."""
+    return Bm25(read_spec(format_spec("bm25", {"language": language}))[1])
 
 
 class Wording:
@@ -24,6 +32,11 @@ class Wording:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
+
+    @classmethod
+    def of(cls, language: str | None) -> Wording:
+        """The wording that an index of BM25 counts for a language; None for words as they are."""
+        return cls(bm25_of(language).analyzer)
 
     def terms(self, texts: Iterable[str]) -> dict[str, str]:
         """Each term of some texts, with the first word that it was."""

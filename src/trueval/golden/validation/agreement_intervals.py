@@ -80,14 +80,21 @@ class Resampler(NamedTuple):
             return {name: _alone(value, "one query only: no interval") for name, value in values.items()}
         sums = bootstrap_sums(to_grid(flat), self.resamples, self.seed, threads=1).T.reshape(-1, *shape)
         share = tail(len(flat), self.level)
-        return {name: _value(values[name], drawn, share) for name, drawn in found(sums).items()}
+        return {name: percentile_interval(values[name], drawn, share) for name, drawn in found(sums).items()}
 
 
 def _alone(value: float, reason: str) -> ValueWithInterval:
     return ValueWithInterval(or_null(value), reason=reason if value == value else "nothing to compare")
 
 
-def _value(value: float, drawn: Floats, share: float) -> ValueWithInterval:
+def percentile_interval(value: float, drawn: Floats, share: float) -> ValueWithInterval:
+    """A value with the percentiles of its resampled ones; without an interval where many of these are undefined.
+
+    Args:
+        value: NaN if undefined.
+        drawn: [resample] resampled values; NaN where undefined.
+        share: share of the resamples to leave out at each end (bootstrap_intervals.tail).
+    """
     if np.isnan(value):
         return ValueWithInterval(None, reason="nothing to compare")
     missing = float(np.isnan(drawn).mean())
