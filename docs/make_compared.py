@@ -319,6 +319,7 @@ def output(text: str, folder: Path) -> str:
 def _print(command: Sequence[str], folder: Path) -> str:
     """Standard output, and the exit status where it is not 0; errors where it is not a gate."""
     environment = os.environ | {"COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "ignore"}
+    environment["PYTHONHASHSEED"] = "0"  # ir_measures prints a set
     environment |= {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "XDG_CACHE_HOME": str(folder / "cache")}
     done = subprocess.run(command, check=False, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
     if done.returncode not in (0, 1):
