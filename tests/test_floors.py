@@ -184,3 +184,9 @@ def test_what_a_room_gives_cannot_be_changed(room: str) -> None:
                 assert not (arrays and settings.eq), (each, arrays)
                 found += 1
     assert found
+
+
+def test_views_take_attributes_and_say_their_types() -> None:
+    views = [path for path in PACKAGE.rglob("*.py") if "views" in path.relative_to(PACKAGE).parts]
+    assert len(views) > 50
+    assert not [str(path) for path in views if re.search(r"\bAny\b", path.read_text(encoding="utf-8"))]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, TypedDict
+from typing import Any, ClassVar, Final, TypedDict, cast
 
 from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
@@ -62,6 +62,32 @@ class QueryValues(TypedDict):
     highest: float | None
     tie_broken: float | None
     sd: float | None
+
+
+class TiesEntry(TypedDict):
+    """The JSON of `RunTies`, as far as views read it."""
+
+    tied_fraction: float | None
+
+
+class RunEntry(TypedDict):
+    """The JSON of `RunMeans` as far as views read it, for results that are shown without being read back."""
+
+    name: str
+    queries: int
+    ties: TiesEntry
+    measures: Mapping[str, Mapping[str, float | None]]
+    notes: Sequence[str]
+    policy: Mapping[str, object]  # where a run is shown alone
+
+
+def run_entries(results: Mapping[str, object]) -> Sequence[RunEntry]:
+    """The entries of the runs.
+
+    Args:
+        results: the JSON of `trueval evaluate`.
+    """
+    return cast("Sequence[RunEntry]", results["runs"])
 
 
 @dataclass(frozen=True)

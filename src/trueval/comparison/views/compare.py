@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.comparison.choices import BOOTSTRAP
 from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, RankedSystem, flatten
@@ -576,13 +576,13 @@ def _settings(result: Comparison) -> str:
     return ", ".join([*parts, f"{choices['resamples']:,} resamples", f"seed {choices['seed']}."])
 
 
-def _describe_adjustment(choices: Mapping[str, Any]) -> str:
+def _describe_adjustment(choices: Mapping[str, object]) -> str:
     """How p is adjusted, in words."""
     family = "the pairs of a measure" if choices["family"] == "measure" else "all pairs and measures"
-    return f"adjusted by {CORRECTIONS[choices['correction']]} over {family}"
+    return f"adjusted by {CORRECTIONS[str(choices['correction'])]} over {family}"
 
 
-def _interval_beside(choices: Mapping[str, Any]) -> str:
+def _interval_beside(choices: Mapping[str, object]) -> str:
     """The name of the interval of the expected difference that must exclude 0."""
     return "its interval" if choices["correction"] == "benjamini-hochberg" else "the simultaneous interval"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard
 from trueval.comparison.resampling.win_probability import WinProbability
@@ -77,8 +77,6 @@ def turn(found: Difference) -> Difference:
     Args:
         found: a difference.
     """
-    names = ("expected_interval", "realized_interval", "simultaneous_interval", "simultaneous_realized_interval")
-    ends: dict[str, Any] = {name: Interval(*(0.0 - end for end in reversed(getattr(found, name)))) for name in names}
     win = found.win
     return replace(
         found,
@@ -93,8 +91,16 @@ def turn(found: Difference) -> Difference:
         hedges_g=0.0 - found.hedges_g,
         wins=found.losses,
         losses=found.wins,
-        **ends,
+        expected_interval=_mirror(found.expected_interval),
+        realized_interval=_mirror(found.realized_interval),
+        simultaneous_interval=_mirror(found.simultaneous_interval),
+        simultaneous_realized_interval=_mirror(found.simultaneous_realized_interval),
     )
+
+
+def _mirror(interval: Interval) -> Interval:
+    low, high = interval
+    return Interval(0.0 - high, 0.0 - low)
 
 
 def close_pairs(result: Comparison, board: Leaderboard, pairs: Sequence[ShownPair]) -> list[ShownPair]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from trueval.evaluation.corrected_evaluation import CorrectedEvaluation, CorrectedRunMeans
 from trueval.evaluation.evaluation_result import MeasureMeans, QueryValues
@@ -212,7 +212,7 @@ def _notes(result: CorrectedEvaluation) -> Iterator[str]:
         yield note if len(names) == len(result.runs) else f"{', '.join(names[:MOST_NAMED])}: {note}"
 
 
-def describe_policy(policy: Mapping[str, Any]) -> str:
+def describe_policy(policy: Mapping[str, object]) -> str:
     """The choices that are in force, on one line.
 
     Args:
@@ -224,7 +224,8 @@ def describe_policy(policy: Mapping[str, Any]) -> str:
     idle |= {name for name in RARELY_CHOSEN if policy.get(name) == getattr(OURS, name)}
     words = _choices({name: value for name, value in policy.items() if name not in idle | {"exceptions"}})
     exceptions: dict[str, list[str]] = {}
-    for measure, own in (policy.get("exceptions") or {}).items():
+    own_choices = cast("Mapping[str, Mapping[str, object]]", policy.get("exceptions") or {})
+    for measure, own in own_choices.items():
         exceptions.setdefault(_choices(own), []).append(measure)
     return "; ".join([f"policy: {words}", *(f"for {', '.join(of)}: {own}" for own, of in exceptions.items())])
 

@@ -1,10 +1,11 @@
 """The display order of runs: best first. JSON, CSV and trec_eval lines keep the given order."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from trueval.errors import MeasureError
 from trueval.evaluation.defaults import resolve_measure
+from trueval.evaluation.evaluation_result import RunEntry, run_entries
 from trueval.measures import Measure, parse
 from trueval.policy.policy import Policy
 
@@ -31,7 +32,7 @@ def sort_by(choice: str | None, measures: Sequence[Measure], policy: Policy) -> 
     return measure
 
 
-def in_order(results: Mapping[str, Any], measure: Measure | None) -> Mapping[str, Any]:
+def in_order(results: Mapping[str, object], measure: Measure | None) -> Mapping[str, object]:
     """The results with the best run first by expected value; runs without one last, equal ones in given order.
 
     Args:
@@ -47,8 +48,8 @@ def in_order(results: Mapping[str, Any], measure: Measure | None) -> Mapping[str
         return results
     sign = -1 if measure.better == "higher" else 1
 
-    def place(run: Mapping[str, Any]) -> tuple[bool, float]:
+    def place(run: RunEntry) -> tuple[bool, float]:
         value = run["measures"][str(measure)]["expected"]
         return value is None, sign * (value or 0.0)
 
-    return {**results, "runs": sorted(results["runs"], key=place)}
+    return {**results, "runs": sorted(run_entries(results), key=place)}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from trueval.evaluation.details_result import EvaluationDetails
 from trueval.evaluation.evaluation_result import Evaluation
@@ -16,6 +16,39 @@ from trueval.report.formats import pipes, tabular
 from trueval.report.number_texts import format_value
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.view_texts import plain_value
+
+
+class _Choices(TypedDict):
+    policy: Mapping[str, object]
+    test: str
+    correction: str
+    level: float
+
+
+class _Ranked(TypedDict):
+    run: str
+    groups: str
+
+
+class _Leaderboard(TypedDict):
+    measure: str
+    ranking: Sequence[_Ranked]
+
+
+class _Difference(TypedDict):
+    measure: str
+    first: str
+    separated: bool
+
+
+class ComparisonEntry(TypedDict):
+    """The JSON of a comparison, a room above this one, as far as the table reads it."""
+
+    runs: Sequence[str]
+    baseline: str | None
+    choices: _Choices
+    leaderboards: Sequence[_Leaderboard]
+    differences: Sequence[_Difference]
 
 
 def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -43,7 +76,7 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
         written += draw_tie_groups(runs, folder / f"{prefix}tie-groups")
     # A folder may hold comparisons of other runs too, or under other choices: the first that fits gives the marks.
     names = {run.name for run in result.runs}
-    comparisons = (each.data for each in directory.of("compare"))
+    comparisons = (cast("ComparisonEntry", each.data) for each in directory.of("compare"))
     fitting = (each for each in comparisons if set(each["runs"]) <= names)
     same_policy = (each for each in fitting if each["choices"]["policy"] == result.policy)
     comparison = next(same_policy, None)
@@ -54,7 +87,7 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
     return tuple(written)
 
 
-def latex(result: Evaluation, comparison: Mapping[str, object] | None = None) -> str:
+def latex(result: Evaluation, comparison: ComparisonEntry | None = None) -> str:
     """The table as LaTeX; it needs the package booktabs.
 
     Args:
@@ -69,7 +102,7 @@ def latex(result: Evaluation, comparison: Mapping[str, object] | None = None) ->
     return tabular(head, rows, "l" * len(head), notes=_notes(result, comparison))
 
 
-def markdown(result: Evaluation, comparison: Mapping[str, object] | None = None) -> str:
+def markdown(result: Evaluation, comparison: ComparisonEntry | None = None) -> str:
     """The table as Markdown.
 
     Args:
@@ -84,7 +117,7 @@ def markdown(result: Evaluation, comparison: Mapping[str, object] | None = None)
     return f"{pipes(head, rows, words=1, escape=str)}\n{notes}"
 
 
-def superscripts(comparison: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+def superscripts(comparison: ComparisonEntry) -> dict[tuple[str, str], str]:
     """The group letters of a comparison; against a baseline, a star where separated.
 
     Args:
@@ -101,7 +134,7 @@ def superscripts(comparison: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 
 def _rows(
     result: Evaluation,
-    comparison: Mapping[str, object] | None,
+    comparison: ComparisonEntry | None,
     escape: Callable[[str], str],
     best: Callable[[str], str],
     raised: Callable[[str], str],
@@ -119,7 +152,7 @@ def _rows(
         yield row
 
 
-def _notes(result: Evaluation, comparison: Mapping[str, Any] | None) -> Iterator[str]:
+def _notes(result: Evaluation, comparison: ComparisonEntry | None) -> Iterator[str]:
     yield "Expected values over all orders of equal scores; bold: best of its measure."
     ranges = (mean.range for run in result.runs for mean in run.measures.values())
     widest = max((each for each in ranges if each == each), default=0.0)

@@ -1,8 +1,9 @@
 """Scores printed in Python: one line per measure, in a console and in a notebook."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import cast
 
+from trueval.evaluation.evaluation_result import RunEntry
 from trueval.printable import printable
 from trueval.report.console_tables import notebook, plain
 from trueval.report.number_texts import count_phrase, format_value, interval, percent
@@ -16,7 +17,8 @@ def console(run: Mapping[str, object]) -> str:
     Args:
         run: result of `Scores.shown`.
     """
-    return f"{_title(run)}\n{plain(HEAD, _rows(run))}"
+    entry = cast("RunEntry", run)
+    return f"{_title(entry)}\n{plain(HEAD, _rows(entry))}"
 
 
 def html(run: Mapping[str, object]) -> str:
@@ -25,10 +27,11 @@ def html(run: Mapping[str, object]) -> str:
     Args:
         run: result of `Scores.shown`.
     """
-    return notebook(HEAD, _rows(run), caption=_title(run))
+    entry = cast("RunEntry", run)
+    return notebook(HEAD, _rows(entry), caption=_title(entry))
 
 
-def _rows(run: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _rows(run: RunEntry) -> Iterator[tuple[str, ...]]:
     for measure, value in run["measures"].items():
         bound = "" if value.get("exact", True) else "°"  # the mark of `trueval evaluate` for what is not exact
         spread = interval(value["lowest"], value["highest"]) + bound
@@ -36,7 +39,7 @@ def _rows(run: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield measure, *numbers, str(value["queries"])
 
 
-def _title(run: Mapping[str, Any]) -> str:
+def _title(run: RunEntry) -> str:
     tied = run["ties"]["tied_fraction"]
     parts = [f"{printable(run['name'])}: {count_phrase(run['queries'], 'query', 'queries')}"]
     parts += [] if tied is None else [f"{percent(tied)} of documents tied"]

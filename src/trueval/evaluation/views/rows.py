@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from trueval.evaluation.corrected_evaluation import CorrectedEvaluation
 from trueval.evaluation.corrected_values import JudgeMean
@@ -18,7 +18,7 @@ from trueval.report.json_fields import encode
 from trueval.report.view import Column, Sheet
 from trueval.report.view_texts import plain_value
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 
 STATISTICS: Final = ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
 COLUMNS: Final = ("run", "query", "measure", *STATISTICS, "queries", "exact")
@@ -120,9 +120,9 @@ def _trec_cells(rows: CsvRows) -> Iterator[tuple[str, str, str]]:
     run = None
     for row in rows:
         if row["run"] != run:
-            run = row["run"]
+            run = str(row["run"])
             yield from [] if tool and len(result.runs) == 1 else [("runid", "all", run)]
-        measure = measures[row["measure"]]
+        measure, query = measures[str(row["measure"])], str(row["query"])
         if tool:
             yield from _as_the_tool_prints(row, measure)
             continue
@@ -130,19 +130,20 @@ def _trec_cells(rows: CsvRows) -> Iterator[tuple[str, str, str]]:
         name = str(measure) if measure.name == "Hits" else trec_name(measure)
         for statistic in (each for each in STATISTICS if each in row):
             ending = "" if statistic == "expected" else f".{statistic}"
-            yield name + ending, row["query"], _decimals(row[statistic])
+            yield name + ending, query, _decimals(row[statistic])
         for column in (each for each in CORRECTED if each in row):
-            yield f"{name}.{column}", row["query"], _decimals(row[column])
+            yield f"{name}.{column}", query, _decimals(row[column])
 
 
 def _as_the_tool_prints(row: Row, measure: Measure) -> Iterator[tuple[str, str, str]]:
     """The line that trec_eval prints for a value: sums for counts, and geometric means without per-query values."""
-    name, value = trec_name(measure), row["tie_broken"]
-    if name == "num_rel_ret" and value is not None:
-        yield name, row["query"], str(round(value * row.get("queries", 1)))
-    elif row["query"] == "all" or measure.definition.mean == "arithmetic":
-        yield name, row["query"], _decimals(value)
+    name, query = trec_name(measure), str(row["query"])
+    value, count = row["tie_broken"], row.get("queries", 1)
+    if name == "num_rel_ret" and isinstance(value, int | float) and isinstance(count, int):
+        yield name, query, str(round(value * count))
+    elif query == "all" or measure.definition.mean == "arithmetic":
+        yield name, query, _decimals(value)
 
 
-def _decimals(value: float | None) -> str:
-    return "NA" if value is None else f"{value:.4f}"
+def _decimals(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, int | float) else "NA"

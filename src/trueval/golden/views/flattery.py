@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from trueval.golden.questions.flattery_result import Flattery, LexicalGain, PairOrder, SystemValues
 from trueval.report.number_texts import count_phrase, format_difference, percent
@@ -150,7 +150,7 @@ def _systems(result: Flattery) -> Iterator[Column[SystemValues]]:
         yield Column("real", lambda row: row.real, FRACTION, strong=True)
 
 
-def _gains(result: Flattery) -> Sheet[Any]:
+def _gains(result: Flattery) -> Sheet[LexicalGain]:
     columns: list[Column[LexicalGain]] = [
         Column("over", lambda row: row.other or "the mean of all others", NAME),
         Column("written", lambda row: row.written.value, DIFFERENCE),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from trueval.probes.prediction_result import (
     JoinedCondition,
@@ -212,7 +212,16 @@ def _section(result: PredictionSummary, measure: str, shown: Sequence[JoinedSyst
     return Section(f"Who predicts the loss in {measure}", sheets, figures=figures, id=f"join-{name}")
 
 
-def _estimates() -> list[Column[Any]]:
+def _labels(of: type[Correlated]) -> tuple[Column[Correlated], Column[Correlated], Column[Correlated]]:
+    """Columns of the signal, the condition and the number of queries, for one of the two kinds of rows."""
+    return (
+        Column("signal", lambda row: row.signal, NAME),
+        Column("condition", lambda row: row.condition),
+        Column("queries", lambda row: row.queries, COUNT),
+    )
+
+
+def _estimates(of: type[Correlated]) -> list[Column[Correlated]]:
     """The correlations of a row."""
     return [
         Column("Spearman", lambda row: row.spearman, CORRELATION, strong=True),
@@ -222,18 +231,18 @@ def _estimates() -> list[Column[Any]]:
     ]
 
 
-QUERIES: Final = Column[Any]("queries", lambda row: row.queries, COUNT)
 ACROSS: Final = Column[PooledEntry]("ranked\nacross", lambda row: row.across.value, CORRELATION)
-SIGNAL: Final = Column[Any]("signal", lambda row: row.signal, NAME)
-CONDITION: Final = Column[Any]("condition", lambda row: row.condition)
-POOLED: Final[tuple[Column[PooledEntry], ...]] = (SIGNAL, *_estimates(), ACROSS, QUERIES)
-POOLED_PAGE: Final[tuple[Column[PooledEntry], ...]] = (SIGNAL, CONDITION, *_estimates(), QUERIES, ACROSS)
+SIGNAL, CONDITION, QUERIES = _labels(PooledEntry)
+ESTIMATES: Final = _estimates(PooledEntry)
+POOLED: Final[tuple[Column[PooledEntry], ...]] = (SIGNAL, *ESTIMATES, ACROSS, QUERIES)
+POOLED_PAGE: Final[tuple[Column[PooledEntry], ...]] = (SIGNAL, CONDITION, *ESTIMATES, QUERIES, ACROSS)
+_SIGNAL, _CONDITION, _QUERIES = _labels(SignalEntry)
 MODELS: Final[tuple[Column[SignalEntry], ...]] = (
     Column("model", lambda row: row.name),
-    SIGNAL,
-    CONDITION,
-    *_estimates(),
-    QUERIES,
+    _SIGNAL,
+    _CONDITION,
+    *_estimates(SignalEntry),
+    _QUERIES,
     Column("lost", lambda row: row.lost, PERCENT),
     Column("gained", lambda row: row.gained, PERCENT),
     Column("mean loss", lambda row: row.loss, DIFFERENCE),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
+from trueval.evaluation.evaluation_result import run_entries
 from trueval.report.number_texts import FRACTIONS, ValueUnit, format_value
 
 if TYPE_CHECKING:
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
 MOST_SWAPS = 5  # flips shown that reverse two runs; the JSON holds all
 
 
-def detail_lines(results: Mapping[str, Any]) -> Iterator[str]:
+def detail_lines(results: Mapping[str, object]) -> Iterator[str]:
     """One line for each mean that has numbers beside it, such as upper bounds and counts.
 
     Args:
         results: the JSON of `trueval evaluate`.
     """
-    for run in results["runs"]:
+    for run in run_entries(results):
         for measure, entry in run["measures"].items():
-            numbers = entry.get("details", {})
+            numbers = cast("Mapping[str, float]", entry.get("details", {}))
             if numbers:
                 said = ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers.items())
                 yield f"{run['name']}  {measure}: {said}"

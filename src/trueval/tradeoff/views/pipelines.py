@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from trueval.tradeoff.quality.result_parts import MeasureMean, PoolCeiling
 from trueval.tradeoff.runner.sweep_result import SweepResult, SweptConfiguration, SweptSystem
@@ -25,10 +24,18 @@ class PipelineTexts:
     system: SweptSystem
     at: Mapping[int, SweptConfiguration]
 
-    def setting(self, table: str, key: str) -> Any:
+    def setting(self, table: str, key: str) -> object:
         """A setting of a stage; None where the system lacks the stage."""
-        told = self.system.settings.get(table, {})
-        return told.get(key, self.system.values.get(f"{table}.{key}"))
+        settings = self.system.settings.get(table, {})
+        return settings.get(key, self.system.values.get(f"{table}.{key}"))
+
+    def _text(self, table: str, key: str) -> str | None:
+        value = self.setting(table, key)
+        return value if isinstance(value, str) else None
+
+    def _number(self, table: str, key: str) -> int | None:
+        value = self.setting(table, key)
+        return value if isinstance(value, int) else None
 
     @property
     def method(self) -> str:
@@ -43,24 +50,22 @@ class PipelineTexts:
     @property
     def model(self) -> str | None:
         """Name of the embedder."""
-        told: str | None = self.setting("embed", "model")
-        return told
+        return self._text("embed", "model")
 
     @property
     def dimension(self) -> int | None:
         """Truncated dimension of the vectors; None for the full dimension, or without vectors."""
-        told: int | None = self.setting("embed", "dimension")
-        return told
+        return self._number("embed", "dimension")
 
     @property
     def reranker(self) -> str | None:
         """Name of the reranker."""
-        return (self.setting("rerank", "model") or RERANK) if self.reranked else None
+        return (self._text("rerank", "model") or RERANK) if self.reranked else None
 
     @property
     def depth(self) -> int | None:
         """Number of reranked candidates."""
-        return (self.setting("rerank", "depth") or self.system.pool) if self.reranked else None
+        return (self._number("rerank", "depth") or self.system.pool) if self.reranked else None
 
     @property
     def embedder(self) -> str:
