@@ -42,6 +42,7 @@ FLOORS = (
     ("precision",),
     ("golden",),
     ("probes",),
+    ("answers",),
     ("tradeoff",),
     ("installation",),
     ("integrations",),

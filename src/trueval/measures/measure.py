@@ -148,7 +148,8 @@ class Measure:
 
     def __reduce__(self) -> tuple[object, ...]:
         """The form for pickling: the explicit choices, and the definition by name, since formulas are code."""
-        if _REGISTRY.get(self.name) is None or _REGISTRY[self.name].definition is not self.definition:
+        known = _REGISTRY.get(self.name) or _DECLARED.get(self.name)
+        if known is None or known.definition is not self.definition:
             raise MeasureError(
                 f"{self.name} cannot be pickled or copied: it is not registered, so no other process would know it. "
                 "Give its definition to register, in a module that the other process imports too."
@@ -303,6 +304,7 @@ def _with_defaults(measure: Measure, **parameters: Value) -> Measure:
 
 
 _REGISTRY: dict[str, Measure] = {}
+_DECLARED: dict[str, Measure] = {}  # of other things than runs
 
 
 def register(definition: Definition) -> Measure:
@@ -317,6 +319,21 @@ def register(definition: Definition) -> Measure:
     measure = Measure(definition, definition.name)
     _REGISTRY[definition.name] = measure
     return measure
+
+
+def declare(definition: Definition) -> Measure:
+    """Make a measure known by name that is not computed from runs, such as one of answers.
+
+    `parse` reads it, so comparisons, gates and stored scores take it; `registry` does not list it.
+
+    Raises:
+        MeasureError: the name is taken.
+    """
+    load_families(definition.name)
+    if definition.name in _REGISTRY or definition.name in _DECLARED:
+        raise MeasureError(f"The name {definition.name} is taken. Give the new measure another one.")
+    _DECLARED[definition.name] = Measure(definition, definition.name)
+    return _DECLARED[definition.name]
 
 
 def registry() -> Mapping[str, Measure]:
@@ -334,8 +351,10 @@ def registry() -> Mapping[str, Measure]:
 
 
 def find(name: str) -> Measure | None:
-    """The registered measure of exactly this name, plugins included; None if there is none."""
+    """The registered or declared measure of exactly this name, plugins included; None if there is none."""
     name = ALIASES.get(name, name)
+    if name in _DECLARED:
+        return _DECLARED[name]
     if name not in _REGISTRY and not load_families(name):
         _load_plugins()
     return _REGISTRY.get(name)

@@ -169,9 +169,17 @@ def read_log(content: SourceBytes, duplicates: str = "first") -> Log:
     Raises:
         InputError: a line is bad, a query is there twice, or a document has two sources; with file and line.
     """
+    return log_of(unread_lines(content), content.source, content.name, duplicates=duplicates)
+
+
+def unread_lines(content: SourceBytes) -> Iterator[UnreadLine]:
+    """The objects of JSON lines, or of a list, with the lines on which they begin.
+
+    Raises:
+        InputError: a line is no object, or has a key twice; with file and line.
+    """
     content = check_text(content, is_json=True)
-    rows = _items(content) if OPENS_A_LIST.match(content.data) else _objects(content)
-    return log_of(rows, content.source, content.name, duplicates=duplicates)
+    yield from _items(content) if OPENS_A_LIST.match(content.data) else _objects(content)
 
 
 def log_of(

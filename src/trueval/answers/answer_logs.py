@@ -1,0 +1,295 @@
+"""Logs of answers: one JSON object a question, of our own keys or of those that other tools write.
+
+    {"query": "q1", "question": "Who?", "answer": "Ada did [1].", "contexts": ["Ada did it."], "reference": "Ada did."}
+
+Objects inside objects are read by dotted keys (`inputs.question`, `attributes.output.value`). An item of `contexts` is
+a text, or an object with a text and maybe an id. What a log does not say is not known, and is never taken for empty:
+measures that need it count such questions and bound their values.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from trueval.answers.answer import IMPORTANCE, Answer, AnswerLog, Claim, Passage, ReferenceClaim, cite, split_claims
+from trueval.errors import Place
+from trueval.files import Source
+from trueval.files.json.context_logs import UnreadLine, unread_lines
+from trueval.files.json.jsonl_pairs import as_id
+from trueval.files.json.jsonl_rows import Literal
+from trueval.files.source.encoding import is_unicode
+from trueval.files.source.source_bytes import read_content
+from trueval.report.number_texts import count_phrase
+
+# What each field is called: ours first, then Ragas, DeepEval, RAGChecker, TREC RAG, LangSmith, Phoenix (OpenInference).
+ID_KEYS: Final = ("query_id", "qid", "question_id", "query-id", "topic_id", "reference_example_id", "context.span_id")
+TEXT_KEYS: Final = (
+    *("question", "user_input", "query_text", "topic", "query", "input", "inputs.question", "inputs.query"),
+    *("inputs.input", "attributes.input.value", "input.value"),
+)
+ANSWER_KEYS: Final = (
+    *("answer", "response", "actual_output", "prediction", "generated_answer", "output", "outputs.answer"),
+    *("outputs.response", "outputs.output", "attributes.output.value", "output.value"),
+)
+REFERENCE_KEYS: Final = (
+    *("reference", "references", "reference_answer", "ground_truth", "ground_truths", "expected_output", "gt_answer"),
+    *("gold_answer", "reference_outputs.answer", "reference_outputs.response", "reference_outputs.output"),
+)
+CONTEXT_KEYS: Final = (
+    *("contexts", "retrieved_contexts", "retrieval_context", "retrieved_context", "passages", "documents"),
+    *("retrieved_documents", "source_documents", "outputs.contexts", "outputs.documents", "outputs.source_documents"),
+    *("attributes.retrieval.documents", "retrieval.documents"),
+)
+CLAIM_KEYS: Final = ("claims", "answer_claims", "response_claims")
+NUGGET_KEYS: Final = ("reference_claims", "nuggets", "gt_answer_claims")
+PASSAGE_TEXTS: Final = (
+    *("text", "content", "page_content", "pageContent", "document.content", "segment", "kwargs.page_content"),
+)
+PASSAGE_IDS: Final = (
+    "id",
+    "doc_id",
+    "docid",
+    "document_id",
+    "chunk_id",
+    "document.id",
+    "metadata.id",
+    "metadata.source",
+)
+ABSTAINED: Final = "abstained"
+ANSWERABLE: Final = "answerable"
+CLUSTER: Final = "cluster"
+KEYS: Final = (
+    f"Name the question one of {', '.join(TEXT_KEYS)}; the answer one of {', '.join(ANSWER_KEYS)}; the context one of "
+    f"{', '.join(CONTEXT_KEYS)}; and the reference one of {', '.join(REFERENCE_KEYS)}."
+)
+
+
+class _Found(NamedTuple):
+    key: str
+    value: Any
+
+
+def read_answers(source: Source, *, name: str | None = None) -> AnswerLog:
+    """Read a log of answers.
+
+    Args:
+        source: a path, "-" for standard input, or an open file: JSON lines, or a list of objects.
+        name: of the system; the file name without suffixes if None.
+
+    Raises:
+        InputError: a line is bad, or a question is there twice; with file, line and key.
+    """
+    content = read_content(source)
+    found = answers_of(unread_lines(content), content.source, name or content.name)
+    if not found.answers:
+        raise Place(content.source).error(f"no answer is in it. {KEYS}")
+    return found
+
+
+def answers_of(rows: Iterator[UnreadLine], source: str, name: str) -> AnswerLog:
+    """Make a log of decoded objects.
+
+    Args:
+        source: the path.
+        name: of the system.
+
+    Raises:
+        InputError: as in `read_answers`.
+    """
+    answers: dict[str, Answer] = {}
+    clusters: dict[str, str] = {}
+    for row in rows:
+        line = _Line(row)
+        answer = line.answer()
+        if answer.query in answers:
+            raise row.place.error(f"question {answer.query!r} is there twice. Write one line for each question.")
+        answers[answer.query] = answer
+        cluster = line.optional_id(CLUSTER)
+        if cluster is not None:
+            clusters[answer.query] = cluster
+    if clusters and len(clusters) < len(answers):
+        absent = next(query for query in answers if query not in clusters)
+        raise Place(source).error(f"question {absent!r} has no {CLUSTER}, and others have. Give it to all, or to none.")
+    listed = tuple(answers.values())
+    return AnswerLog(name, source, listed, clusters, (*_notes(listed),))
+
+
+def _notes(answers: Sequence[Answer]) -> Iterator[str]:
+    """What the log lacks, and what is odd in it, with the number of questions and the first of them."""
+    lacks = {
+        "no context is given: measures of contexts are not known for": [a for a in answers if a.passages is None],
+        "no reference is given: measures against it are not known for": [a for a in answers if not a.reference_claims],
+        "the answer is empty in": [a for a in answers if not a.claims],
+        "an answer cites a passage that was not given, which supports nothing, in": [
+            a for a in answers if any(-1 in claim.citations for claim in a.claims)
+        ],
+    }
+    for words, found in lacks.items():
+        if found:
+            told = count_phrase(len(found), "question", "questions")
+            yield f"{words} {told} of {len(answers)}, such as {found[0].query!r}."
+
+
+class _Line:
+    """One object of a log, by dotted keys."""
+
+    def __init__(self, row: UnreadLine) -> None:
+        self.place = row.place
+        self.values = dict(_flat(row.values))
+
+    def answer(self) -> Answer:
+        """The answer that the object holds."""
+        query, question = self._question()
+        passages = self._passages()
+        count = len(passages or ())
+        text, claims = self._answer(passages)
+        own = self._first(CLAIM_KEYS)
+        if own is not None:
+            claims = tuple(self._claim(item, own.key, passages, 1) for item in self._items(own))
+        references = self._references()
+        given = self._first(NUGGET_KEYS)
+        if given is not None:
+            nuggets = tuple(self._nugget(item, given.key) for item in self._items(given))
+        else:
+            sentences = split_claims(references[0], count) if references else ()
+            nuggets = tuple(ReferenceClaim(each.text) for each in sentences)
+        return Answer(
+            query,
+            question,
+            text,
+            claims,
+            references,
+            nuggets,
+            passages,
+            self._flag(ABSTAINED),
+            self._flag(ANSWERABLE),
+        )
+
+    def optional_id(self, key: str) -> str | None:
+        """The id under a key; None without one.
+
+        Raises:
+            InputError: it is no id.
+        """
+        value = self.values.get(key)
+        if value is None:
+            return None
+        found = as_id(value)
+        if found is None:
+            raise self._refuse(key, "a string or an integer", value)
+        return found
+
+    def _question(self) -> tuple[str, str]:
+        text = self._first(TEXT_KEYS)
+        key = next((key for key in ID_KEYS if self.values.get(key) is not None), None)
+        if key is None and text is not None and text.key == "question" and self.values.get("query") is not None:
+            key = "query"  # beside a question, it is the id
+        if text is None and key is None:
+            keys = ", ".join(map(repr, self.values)) or "none"
+            raise self.place.error(
+                f"a line must be an object with a question and its answer. Got the keys {keys}. {KEYS}"
+            )
+        question = "" if text is None else self._text(text.key, text.value, blank=False)
+        query = None if key is None else self.optional_id(key)
+        return (question if query is None else query), question or str(query)
+
+    def _answer(self, passages: tuple[Passage, ...] | None) -> tuple[str, tuple[Claim, ...]]:
+        found = self._first(ANSWER_KEYS)
+        if found is None:
+            keys = ", ".join(map(repr, self.values))
+            raise self.place.error(f'the answer is missing; where it is empty, write "". Got the keys {keys}. {KEYS}')
+        if isinstance(found.value, list):  # TREC RAG: sentences with citations of `references`, from 0
+            claims = tuple(self._claim(item, found.key, passages, 0) for item in found.value)
+            return " ".join(claim.text for claim in claims), claims
+        text = self._text(found.key, found.value)
+        return text, split_claims(text, len(passages or ()))
+
+    def _passages(self) -> tuple[Passage, ...] | None:
+        found = self._first(CONTEXT_KEYS)
+        if found is None:
+            return None
+        if isinstance(found.value, str) and not isinstance(found.value, Literal):
+            return (Passage("1", self._text(found.key, found.value)),) if found.value.strip() else ()
+        items = (self._passage(item, found.key, number) for number, item in enumerate(self._items(found), start=1))
+        return tuple(items)
+
+    def _passage(self, item: object, key: str, number: int) -> Passage:
+        if not isinstance(item, Mapping):
+            return Passage(str(number), self._text(key, item))
+        inside = dict(_flat(item))
+        text = next((inside[each] for each in PASSAGE_TEXTS if inside.get(each) is not None), None)
+        if text is None:
+            raise self._refuse(key, f"texts, or objects with a text under one of {', '.join(PASSAGE_TEXTS)}", item)
+        id = next((inside[each] for each in PASSAGE_IDS if as_id(inside.get(each)) is not None), str(number))
+        return Passage(str(id), self._text(key, text))
+
+    def _references(self) -> tuple[str, ...]:
+        found = self._first(REFERENCE_KEYS)
+        if found is None or (found.key == "references" and isinstance(self.values.get("answer"), list)):
+            return ()
+        items = found.value if isinstance(found.value, list) else [found.value]
+        texts = tuple(self._text(found.key, item) for item in items)
+        return tuple(text for text in texts if text.strip())
+
+    def _claim(self, item: object, key: str, passages: tuple[Passage, ...] | None, first: int) -> Claim:
+        """A claim: a text, or an object with text and citations.
+
+        Args:
+            first: number of the first passage.
+        """
+        if not isinstance(item, Mapping):
+            return Claim(self._text(key, item, blank=False))
+        cited = item.get("citations") or ()
+        ids = {passage.id: at for at, passage in enumerate(passages or (), start=1)}
+        numbers = []
+        for each in cited if isinstance(cited, list | tuple) else [cited]:
+            if isinstance(each, Literal):
+                if not each.isdigit():
+                    raise self._refuse(f"{key}.citations", "numbers or ids of passages", each)
+                numbers.append(int(each) + 1 - first)
+            else:
+                numbers.append(ids.get(each, -1) if isinstance(each, str) else -1)
+        return Claim(self._text(f"{key}.text", item.get("text"), blank=False), cite(numbers, len(passages or ())))
+
+    def _nugget(self, item: object, key: str) -> ReferenceClaim:
+        if not isinstance(item, Mapping):
+            return ReferenceClaim(self._text(key, item, blank=False))
+        importance = item.get("importance") or ""
+        if importance and importance not in IMPORTANCE:
+            raise self._refuse(f"{key}.importance", " or ".join(IMPORTANCE), importance)
+        return ReferenceClaim(self._text(f"{key}.text", item.get("text"), blank=False), importance)
+
+    def _first(self, keys: Sequence[str]) -> _Found | None:
+        return next((_Found(key, self.values[key]) for key in keys if self.values.get(key) is not None), None)
+
+    def _items(self, found: _Found) -> list[object]:
+        if not isinstance(found.value, list):
+            raise self._refuse(found.key, "a list", found.value)
+        return found.value
+
+    def _text(self, key: str, value: object, *, blank: bool = True) -> str:
+        if not isinstance(value, str) or isinstance(value, Literal) or not is_unicode(value):
+            raise self._refuse(key, "a text", value)
+        if not blank and not value.strip():
+            raise self._refuse(key, "a text that is not empty", value)
+        return value
+
+    def _flag(self, key: str) -> bool | None:
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self._refuse(key, "true or false", value)
+        return value
+
+    def _refuse(self, key: str, wanted: str, value: object) -> Exception:
+        return self.place.error(f"{key} must be {wanted}. Got {reprlib.repr(value)}. Correct it, or leave it out.")
+
+
+def _flat(values: object, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Keys and values, of objects inside objects by dotted keys."""
+    if not isinstance(values, Mapping):
+        return
+    for key, value in values.items():
+        yield f"{before}{key}", value
+        yield from _flat(value, f"{before}{key}.")

@@ -1,0 +1,294 @@
+"""Evaluate answers: measures of a log and its judged table, with intervals over questions, corrected by people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from trueval.answers.answer import Answer, AnswerLog
+from trueval.answers.answer_logs import read_answers
+from trueval.answers.answer_measures import FRACTIONS, MEASURES, AnswerMeasure, find_measures, scores_of
+from trueval.answers.answers_evaluation import (
+    AnswerMean,
+    AnswersEvaluation,
+    JudgedClaim,
+    JudgedQuestion,
+    JudgedText,
+    Losses,
+)
+from trueval.answers.claim_measures import AnswerValues, losses
+from trueval.answers.claim_table import (
+    ANSWER,
+    LABELS,
+    MISSING,
+    Cell,
+    ClaimTable,
+    JudgedCells,
+    cells_of,
+    read_judged,
+    texts_of,
+)
+from trueval.comparison.compare import Comparison, compare_scores
+from trueval.comparison.labels.both_labels import PairedValues
+from trueval.comparison.labels.design_estimate import NEW, interval
+from trueval.comparison.labels.query_design import by_queries
+from trueval.comparison.resampling.clusters import Clusters, QueryUnits
+from trueval.errors import InputError, PolicyError
+from trueval.evaluation.corrected_values import EstimateWithInterval
+from trueval.evaluation.scores import Scores
+from trueval.files import Source
+from trueval.report.number_texts import count_phrase
+from trueval.standings.standings import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.comparison.compare_choices import CompareChoices
+
+LISTED: Final = 200  # questions whose claims a result holds
+
+
+class JudgedLog(NamedTuple):
+    """A log with its table."""
+
+    log: AnswerLog
+    judged: JudgedCells
+    table: ClaimTable
+
+    @classmethod
+    def of(cls, log: AnswerLog | Source, judged: JudgedCells | Source | None) -> JudgedLog:
+        """Read a log, and its judged table.
+
+        Args:
+            judged: None for a log that nobody judged.
+
+        Raises:
+            InputError: a file is bad.
+        """
+        read = log if isinstance(log, AnswerLog) else read_answers(log)
+        cells = JudgedCells({}, "") if judged is None else judged
+        cells = cells if isinstance(cells, JudgedCells) else read_judged(cells, read)
+        return cls(read, cells, ClaimTable.of(read, cells))
+
+    def values(self, measures: Sequence[AnswerMeasure]) -> dict[str, AnswerValues]:
+        """The values of measures, by name."""
+        return {each.name: each.values(self.log, self.table) for each in measures}
+
+
+def answer_scores(
+    log: AnswerLog | Source, judged: JudgedCells | Source | None = None, measures: Sequence[str] | None = None
+) -> Scores:
+    """The values of answers per question, as scores that `compare_scores` and `gate` take.
+
+    Args:
+        log: log of answers, or where it is.
+        judged: judged table, or where it is; None for measures without a judge.
+        measures: names; None for all that can be computed.
+
+    Raises:
+        InputError: a file is bad.
+        MeasureError: a name is unknown, or needs a judged table.
+    """
+    found = JudgedLog.of(log, judged)
+    return scores_of(found.log, found.values(find_measures(measures, judged=judged is not None)))
+
+
+def evaluate_answers(
+    log: AnswerLog | Source,
+    judged: JudgedCells | Source | None = None,
+    measures: Sequence[str] | None = None,
+    *,
+    people: JudgedCells | Source | None = None,
+    clusters: Clusters | Mapping[str, str] | Source | None = None,
+    level: float = 0.95,
+) -> AnswersEvaluation:
+    """Evaluate the answers of a system.
+
+    The interval of a mean is over questions drawn from a larger population, by t (and the score interval near 0 and 1),
+    with clusters as units. Missing labels widen it: it reaches from the lower end for the lowest values to the upper
+    end for the highest. With people's labels of questions drawn at random, means are corrected (prediction-powered).
+
+    Args:
+        log: log of answers, or where it is.
+        judged: judged table, or where it is; None for measures without a judge.
+        measures: names; None for all that can be computed.
+        people: table with people's labels; questions of which every cell is labeled count.
+        clusters: id of a question → its cluster, or a file; those of the log by default.
+        level: of the intervals.
+
+    Raises:
+        InputError: a file is bad, or a question has no cluster.
+        MeasureError: a name is unknown, or needs a judged table.
+        PolicyError: the level is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise PolicyError(f"level must be above 0 and below 1. Got {level}.")
+    if people is not None and judged is None:
+        raise InputError(
+            "People's labels correct a judge's, and there is no judged table. Give people's as that table."
+        )
+    chosen = find_measures(measures, judged=judged is not None)
+    found = JudgedLog.of(log, judged)
+    groups = Clusters.of(clusters)
+    if groups is None and found.log.clusters:
+        groups = Clusters(found.log.clusters, found.log.source)
+    codes = np.arange(len(found.log.answers)) if groups is None else groups.codes(found.log.query_ids)
+    by_people = None if people is None else JudgedLog.of(found.log, people)
+    labeled = np.zeros(len(codes), dtype=bool) if by_people is None else by_people.table.missing == 0
+    values, theirs = found.values(chosen), {} if by_people is None else by_people.values(chosen)
+    means = tuple(_mean(each, values[each.name], theirs.get(each.name), labeled, codes, level) for each in chosen)
+    cells = [cell for answer in found.log.answers for cell in cells_of(answer)] if judged is not None else []
+    return AnswersEvaluation(
+        log=found.log.name,
+        judged=found.judged.source,
+        level=level,
+        questions=len(codes),
+        cells=len(cells),
+        missing=sum(found.judged.label(cell) == MISSING for cell in cells),
+        disagreeing=sum(len({*found.judged.labels.get(cell, ())} - {MISSING}) > 1 for cell in cells),
+        losses=None if judged is None else Losses(**losses(found.table)._asdict()),
+        measures=means,
+        listed=_list(found) if judged is not None else (),
+        clusters="" if groups is None else groups.source,
+        notes=(*found.log.notes, *_notes(by_people, labeled, groups)),
+    )
+
+
+def compare_answers(
+    logs: Sequence[tuple[AnswerLog | Source, JudgedCells | Source | None]],
+    measures: Sequence[str] | None = None,
+    *,
+    baseline: str | None = None,
+    clusters: Clusters | Mapping[str, str] | Source | None = None,
+    **choices: Unpack[CompareChoices],
+) -> Comparison:
+    """Compare the answers of several systems to the same questions, paired by question.
+
+    Args:
+        logs: [system] log and judged table.
+        measures: names; None for all that can be computed.
+        baseline: name of the system to compare the others with; None for all pairs.
+        clusters: as in `evaluate_answers`; those of the first log by default.
+        choices: attributes of ComparisonChoices, as in `compare`.
+
+    Raises:
+        InputError: a file is bad, or names are equal.
+        MeasureError: a name is unknown, or needs a judged table that some log lacks.
+    """
+    found = [JudgedLog.of(*each) for each in logs]
+    chosen = find_measures(measures, judged=all(judged is not None for _, judged in logs))
+    scores = [scores_of(each.log, each.values(chosen)) for each in found]
+    groups = clusters if clusters is not None or not found or not found[0].log.clusters else found[0].log.clusters
+    return compare_scores(scores, baseline=baseline, clusters=groups, **choices)
+
+
+def _mean(
+    measure: AnswerMeasure,
+    values: AnswerValues,
+    people: AnswerValues | None,
+    labeled: Bools,
+    codes: Ints,
+    level: float,
+) -> AnswerMean:
+    """The mean of a measure with its interval, and corrected by people's values where they labeled whole questions."""
+    low, high = values.bounds
+    kept = ~np.isnan(low)
+    unknown, queries = int(values.unknown.sum()), len(low)
+    count = int(kept.sum())
+    ends = [mean_interval(each[kept], codes[kept], level) for each in (low, high)]
+    span = [None if math.isnan(each.estimate) else each.estimate for each in ends]
+    corrected = None if people is None else _corrected(measure, values, people, labeled & ~values.unknown, level)
+    known = count + unknown
+    return AnswerMean(
+        name=measure.name,
+        better=measure.measure.better,
+        value=None if not count else (ends[0].estimate + ends[1].estimate) / 2,
+        low=_or_none(ends[0].low),
+        high=_or_none(ends[1].high),
+        lowest=span[0],
+        highest=span[1],
+        questions=count,
+        empty=queries - known,
+        unknown=unknown,
+        all_lowest=float(low[kept].sum()) / known if known else None,
+        all_highest=(float(high[kept].sum()) + unknown) / known if known else None,
+        units=len(np.unique(codes[kept])),
+        corrected=corrected,
+        labeled=0 if people is None else int((labeled & ~values.unknown).sum()),
+    )
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def mean_interval(values: Floats, codes: Ints, level: float) -> EstimateWithInterval:
+    """Mean and interval, clusters as units: variance n / (n - 1) sum of e^2 / N^2, e sums of values minus the mean."""
+    if not len(values):
+        return EstimateWithInterval(*[math.nan] * 5)
+    mean = float(values.mean())
+    sums = QueryUnits.of(codes).sums(values - mean)
+    units = len(sums)
+    if units < 2:
+        return EstimateWithInterval(mean, *[math.nan] * 4)
+    variance = units / (units - 1) * float(sums @ sums) / len(values) ** 2
+    return interval(mean, variance, units - 1, level, FRACTIONS)
+
+
+def _corrected(
+    measure: AnswerMeasure, values: AnswerValues, people: AnswerValues, labeled: Bools, level: float
+) -> EstimateWithInterval | None:
+    """The mean for people's labels of all questions, from whole questions that they labeled."""
+    judge, theirs = ((each.bounds.lowest + each.bounds.highest) / 2 for each in (values, people))
+    there = ~values.unknown
+    paired = PairedValues(judge, np.where(labeled, theirs, judge), there, np.zeros(len(judge), dtype=bool))
+    found = by_queries(paired, labeled, NEW, level, measure.measure.span)
+    return None if found is None else found.corrected
+
+
+def _notes(people: JudgedLog | None, labeled: Bools, groups: Clusters | None) -> Iterator[str]:
+    if people is None:
+        return
+    begun = {cell.query for cell in people.judged.labels}
+    whole = {people.log.query_ids[at] for at in np.flatnonzero(labeled).tolist()}
+    if partly := sorted(begun - whole):
+        told = count_phrase(len(partly), "question", "questions")
+        yield (
+            f"people labeled only some cells of {told}, such as {partly[0]!r}: only questions labeled in whole correct."
+        )
+    yield "corrected values hold for questions that were drawn at random to be labeled."
+    if groups is not None:
+        yield "the intervals of corrected values count questions one by one, not clusters."
+
+
+def _list(found: JudgedLog) -> tuple[JudgedQuestion, ...]:
+    """Questions with their claims, the least correct first."""
+    low = MEASURES["correctness"].values(found.log, found.table).bounds.lowest
+    order = np.argsort(np.where(np.isnan(low), np.inf, low), kind="stable")[:LISTED]
+    return tuple(_question(found.log.answers[at], found.judged, _or_none(float(low[at]))) for at in order.tolist())
+
+
+def _question(answer: Answer, judged: JudgedCells, correctness: float | None) -> JudgedQuestion:
+    by_claim: dict[tuple[str, int], list[Cell]] = {
+        **{(ANSWER, number): [] for number in range(1, len(answer.claims) + 1)},
+    }
+    for cell in cells_of(answer):
+        by_claim.setdefault((cell.of, cell.claim), []).append(cell)
+    claims = []
+    for (of, number), cells in by_claim.items():
+        claim = (answer.claims if of == ANSWER else answer.reference_claims)[number - 1]
+        cited = ", ".join("not given" if at < 0 else str(at + 1) for at in getattr(claim, "citations", ()))
+        claims.append(JudgedClaim(of, claim.text, cited, tuple(_text(answer, cell, judged) for cell in cells)))
+    return JudgedQuestion(answer.query, answer.question, answer.text, correctness, tuple(claims))
+
+
+def _text(answer: Answer, cell: Cell, judged: JudgedCells) -> JudgedText:
+    code = judged.label(cell)
+    name = str(cell.against)
+    if isinstance(cell.against, int):
+        own = (answer.passages or ())[cell.against - 1].id
+        name += f" ({own})" * (own != name)
+    return JudgedText(name, "missing" if code == MISSING else LABELS[code], texts_of(answer, cell)[1])

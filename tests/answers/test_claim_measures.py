@@ -1,0 +1,227 @@
+"""Formulas over the judged table: the twin, other packages, all ways to fill missing labels, speed."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from types import ModuleType
+
+import numpy as np
+import pytest
+from tests.answers.small import draw_labels, draw_log, twin
+
+from trueval.answers.answer import Answer, AnswerLog
+from trueval.answers.answer_measures import MEASURES
+from trueval.answers.claim_measures import LossShares, losses
+from trueval.answers.claim_table import (
+    MISSING,
+    PARTLY,
+    SUPPORTED,
+    Cell,
+    ClaimTable,
+    JudgedCells,
+    PassageCells,
+    cells_of,
+)
+
+OF_TABLE = [each for each in MEASURES.values() if each.judged]
+
+
+def test_every_formula_is_that_of_its_twin() -> None:
+    """On 300 random questions: equal values, and nothing to measure on the same questions."""
+    rng = np.random.default_rng(1)
+    log = draw_log(rng, 300)
+    judged = draw_labels(rng, log)
+    table = ClaimTable.of(log, judged)
+    expected = [twin(answer, judged) for answer in log.answers]
+    for measure in OF_TABLE:
+        low, high = measure.values(log, table).bounds
+        wanted = np.array([each[measure.name] for each in expected])
+        np.testing.assert_allclose(low, wanted, atol=1e-15, err_msg=measure.name)
+        np.testing.assert_array_equal(low, high, err_msg=measure.name)
+    assert {each.name for each in OF_TABLE} == expected[0].keys()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_bounds_are_the_extremes_over_all_ways_to_fill_missing_labels(seed: int) -> None:
+    """At most 7 missing cells of one question, each filled with not, partly or supported."""
+    rng = np.random.default_rng(seed)
+    log = draw_log(rng, 1, claims=2, nuggets=2, passages=2)
+    answer = log.answers[0]
+    judged = draw_labels(rng, log, missing=0.4)
+    gaps = [cell for cell in cells_of(answer) if judged.label(cell) == MISSING][:7]
+    others = {cell: codes if codes != (MISSING,) or cell in gaps else (0,) for cell, codes in judged.labels.items()}
+    judged = JudgedCells(others, "table")
+    filled = []
+    for codes in itertools.product((1, PARTLY, SUPPORTED), repeat=len(gaps)):
+        labels = {**others, **{cell: (code,) for cell, code in zip(gaps, codes, strict=True)}}
+        filled.append(twin(answer, JudgedCells(labels, "table")))
+    for measure in OF_TABLE:
+        low, high = measure.values(log, ClaimTable.of(log, judged)).bounds
+        every = np.array([each[measure.name] for each in filled])
+        if np.isnan(every).all():
+            assert np.isnan(low[0]), measure.name
+        elif measure.name == "context-utilization" and np.isnan(every).any():
+            # Where some ways leave no claim in the context, bounds are over the others, or there are none.
+            assert np.isnan(low[0]) or low[0] <= np.nanmin(every)
+        else:
+            assert (low[0], high[0]) == pytest.approx((every.min(), every.max())), measure.name
+
+
+def test_nugget_scores_are_nuggetizers() -> None:
+    """On 200 random questions with a vital nugget; without any it gives 0, and here there is no value."""
+    metrics = pytest.importorskip("nuggetizer.core.metrics", reason="nuggetizer is not installed")
+    rng = np.random.default_rng(2)
+    log = draw_log(rng, 200, nuggets=6)
+    judged = draw_labels(rng, log)
+    table = ClaimTable.of(log, judged)
+    names = {0: "not_support", 1: "not_support", PARTLY: "partial_support", SUPPORTED: "support"}
+    ours = {
+        "all_score": "nugget-recall",
+        "strict_all_score": "nugget-recall-strict",
+        "vital_score": "vital-recall",
+        "strict_vital_score": "vital-recall-strict",
+    }
+    values = {theirs: MEASURES[name].values(log, table).bounds.lowest for theirs, name in ours.items()}
+    for at, answer in enumerate(log.answers):
+        nuggets = [
+            {
+                "importance": nugget.importance,
+                "assignment": names[judged.label(Cell(answer.query, "reference", number, "answer"))],
+            }
+            for number, nugget in enumerate(answer.reference_claims, start=1)
+        ]
+        theirs = metrics.calculate_nugget_scores(answer.query, nuggets)
+        for name, mine in values.items():
+            assert np.nan_to_num(mine[at]) == pytest.approx(getattr(theirs, name)), name
+
+
+def _ragchecker() -> ModuleType:
+    """Its formulas, without its evaluator, which wants a package that calls models."""
+    spec = find_spec("ragchecker")
+    if spec is None or find_spec("dataclasses_json") is None:
+        pytest.skip("ragchecker is not installed")
+    if "ragchecker" not in sys.modules:
+        package = ModuleType("ragchecker")
+        package.__path__ = list(spec.submodule_search_locations or ())
+        sys.modules["ragchecker"] = package
+    return importlib.import_module("ragchecker.computation")
+
+
+def test_values_are_ragcheckers() -> None:
+    """On random questions with a passage; its code differs as the docs say: no relevant claim, noise of both sorts."""
+    computation = _ragchecker()
+    container = importlib.import_module("ragchecker.container")
+    rng = np.random.default_rng(3)
+    log = draw_log(rng, 260)
+    log = replace(log, answers=tuple(each for each in log.answers if each.passages))
+    judged = draw_labels(rng, log)
+    table = ClaimTable.of(log, judged)
+    names = {
+        "precision": "correctness",
+        "recall": "nugget-recall-strict",
+        "f1": "claim-F1",
+        "claim_recall": "claim-recall",
+        "context_precision": "context-precision",
+        "context_utilization": "context-utilization",
+        "noise_sensitivity_in_relevant": "noise-relevant",
+        "hallucination": "hallucination",
+        "self_knowledge": "self-knowledge",
+        "faithfulness": "faithfulness",
+    }
+    values = {name: MEASURES[name].values(log, table).bounds.lowest for name in [*names.values(), "noise-irrelevant"]}
+    for at, answer in enumerate(log.answers):
+        result = _their_result(container, answer, judged)
+        for theirs in [*names, "noise_sensitivity_in_irrelevant"]:
+            computation.METRIC_FUNC_MAP[theirs](result)
+        for theirs, mine in names.items():
+            assert np.nan_to_num(values[mine][at]) == pytest.approx(float(result.metrics[theirs])), theirs
+        exclusive = float(result.metrics["noise_sensitivity_in_irrelevant"])
+        assert exclusive <= values["noise-irrelevant"][at] + 1e-12
+
+
+def _their_result(container: ModuleType, answer: Answer, judged: JudgedCells) -> object:
+    def names(of: str, claim: int, against: str | int) -> str:
+        found = judged.label(Cell(answer.query, of, claim, against))
+        return {SUPPORTED: "Entailment", 0: "Contradiction"}.get(found, "Neutral")
+
+    claims = range(1, len(answer.claims) + 1)
+    nuggets = range(1, len(answer.reference_claims) + 1)
+    passages = range(1, len(answer.passages or ()) + 1)
+    made: object = container.RAGResult(
+        answer.query,
+        answer.question,
+        "",
+        "",
+        answer2response=[names("answer", claim, "reference") for claim in claims],
+        response2answer=[names("reference", nugget, "answer") for nugget in nuggets],
+        retrieved2response=[[names("answer", claim, passage) for passage in passages] for claim in claims],
+        retrieved2answer=[[names("reference", nugget, passage) for passage in passages] for nugget in nuggets],
+    )
+    return made
+
+
+def test_losses_sort_every_reference_claim() -> None:
+    """1 of 4 claims in the answer; of the others 1 in the context, 1 in none, 1 not judged."""
+    log = draw_log(np.random.default_rng(8), 1, claims=1, nuggets=1, passages=1)
+    answer = replace(log.answers[0], reference_claims=log.answers[0].reference_claims * 4)
+    answer = replace(answer, passages=(("p", "text"),))
+    log = AnswerLog("system", "log", (answer,), {})
+    made = {1: SUPPORTED, 2: 1, 3: PARTLY}
+    found = {3: 1, 2: SUPPORTED}
+    labels = {Cell("q0", "reference", number, "answer"): (code,) for number, code in made.items()}
+    labels |= {Cell("q0", "reference", number, 1): (code,) for number, code in found.items()}
+    assert losses(ClaimTable.of(log, JudgedCells(labels, ""))) == LossShares(1, 1, 1, 1)
+
+
+@pytest.mark.slow
+def test_all_measures_of_100_000_tables_take_a_second() -> None:
+    """4 claims, 4 reference claims and 5 passages each: 4.8 million cells; the best of 3 times, with room for a busy
+    machine."""
+    queries, claims, passages = 100_000, 4, 5
+    rng = np.random.default_rng(4)
+    table = big_table(rng, queries, claims, passages)
+    log = AnswerLog("system", "log", (), {})
+    times = []
+    for _ in range(3):
+        fresh = replace(table)  # without what was computed before
+        began = time.perf_counter()
+        for measure in OF_TABLE:
+            measure.values(log, fresh)
+        times.append(time.perf_counter() - began)
+    assert min(times) < 4, times
+
+
+def big_table(rng: np.random.Generator, queries: int, claims: int, passages: int) -> ClaimTable:
+    """A table of equal questions with random labels, 5 % missing, and a citation of the first passage by each claim."""
+
+    def label(size: int) -> np.ndarray:
+        return np.where(rng.random(size) < 0.05, MISSING, rng.integers(0, 4, size))
+
+    every, query = queries * claims, np.repeat(np.arange(queries), claims)
+
+    def cells() -> PassageCells:
+        claim = np.repeat(np.arange(every), passages)
+        return PassageCells(claim, query[claim] * passages + np.tile(np.arange(passages), every), label(len(claim)))
+
+    return ClaimTable(
+        queries,
+        np.ones(queries, dtype=bool),
+        np.ones(queries, dtype=bool),
+        query,
+        label(every),
+        query,
+        label(every),
+        (rng.random(every) < 0.5).astype(np.float64),
+        np.repeat(np.arange(queries), passages),
+        cells(),
+        cells(),
+        np.arange(every) * passages,
+        np.arange(every),
+        np.zeros(queries),
+        np.zeros(queries),
+    )
