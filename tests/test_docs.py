@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-PRECISION = (ROOT / "docs" / "precision.md").read_text(encoding="utf-8")
+PRECISION = (ROOT / "docs" / "evidence" / "notes" / "precision.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str, page: str = README) -> list[str]:

@@ -36,6 +36,7 @@ __all__ = [
     "gate",
     "parse",
     "power",
+    "precision_bound",
     "probe_join",
     "probe_names",
     "probe_noise",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from trueval.policy.conventions import convention
     from trueval.policy.policy import Policy
     from trueval.precision.audit_precision import audit_precision
+    from trueval.precision.bound import precision_bound
     from trueval.probes.noise_settings import NoiseSettings
     from trueval.probes.probe import probe_join, probe_names, probe_noise
     from trueval.probes.scorer_request import ScorerRequest
@@ -111,6 +113,7 @@ _HOMES = {
     "gate": "trueval.comparison.gate.gate",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",
+    "precision_bound": "trueval.precision.bound",
     "probe_join": "trueval.probes.probe",
     "probe_names": "trueval.probes.probe",
     "probe_noise": "trueval.probes.probe",

@@ -7,11 +7,11 @@ import typer
 from trueval.cli.main import command_group
 
 # In the order of the help. Each is a function in the module of its name, in this folder.
-COMMANDS: Final = ("audit", "runs")
+COMMANDS: Final = ("audit", "runs", "bound")
 
 
 def _root(context: typer.Context) -> None:
-    """Says what number formats do to a result: of models that run now, or of runs that you have.
+    """Says what number formats do to a result: of models that run now, of runs that you have, and at most.
 
     Example: trueval precision audit collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10
     """

@@ -1,4 +1,4 @@
-"""The kind of result that `trueval precision` gives."""
+"""The kinds of results that `trueval precision` gives."""
 
 from trueval.report.kinds import kind_of_view
 
@@ -9,4 +9,12 @@ PRECISION = kind_of_view(
     format=2,
     order=13,
     stem="precision",
+)
+BOUND = kind_of_view(
+    "precision-bound",
+    "trueval.precision.bound_result:PrecisionBound",
+    "trueval.precision.views.bound:view",
+    format=1,
+    order=14,
+    stem="precision-bound",
 )

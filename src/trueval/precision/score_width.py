@@ -1,0 +1,110 @@
+"""Score widths: by how much scores may move, in units that a score itself may decide."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from trueval.errors import InputError, PolicyError
+from trueval.numerics import FORMATS, find_format
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ACCEPTED: Final = (
+    "a number of at least 0 such as 0.001, a number format such as bfloat16 (rounding to it), ulp(bfloat16) or "
+    "2.5 ulp(bfloat16) (units in the last place), or codes(int8)"
+)
+_SPEC: Final = re.compile(r"(?P<factor>[0-9][0-9.eE+-]*)?\s*(?:(?P<unit>ulp|step)\((?P<of>\w+)\))?")
+_CODES: Final = re.compile(r"codes\(int(?P<bits>[0-9]+)\)")
+
+
+@dataclass(frozen=True)
+class ScoreWidth:
+    """By how much a score may move, up and down: a number of units.
+
+    Attributes:
+        factor: number of units, at least 0.
+        unit: "" for 1, "ulp(FORMAT)" for the distance of neighboring values of the format at the score, "step(intN)"
+            for the step of codes of N bits over the range of the run's scores.
+    """
+
+    factor: float
+    unit: str = ""
+
+    @classmethod
+    def parse(cls, text: str | float) -> ScoreWidth:
+        """Read a width.
+
+        A format alone is rounding to it, half a unit in the last place; codes(int8) is rounding to 255 steps between
+        the lowest and the highest score of the run, half a step.
+
+        Args:
+            text: such as "0.001", "bfloat16", "ulp(bfloat16)", "2.5 ulp(float16)", "codes(int8)".
+
+        Raises:
+            PolicyError: it is none of these, or its format is unknown.
+
+        >>> ScoreWidth.parse("bfloat16"), str(ScoreWidth.parse("ulp(bfloat16)"))
+        (ScoreWidth(factor=0.5, unit='ulp(bfloat16)'), '1 ulp(bfloat16)')
+        """
+        given = str(text).strip()
+        if given in FORMATS:
+            return cls(0.5, f"ulp({given})")
+        if codes := _CODES.fullmatch(given):
+            given = f"0.5 step(int{codes['bits']})"
+        found = _SPEC.fullmatch(given)
+        if not given or found is None:
+            raise PolicyError(f"A width must be {ACCEPTED}. Got {str(text)!r}.")
+        try:
+            factor = float(found["factor"] or 1)
+        except ValueError:
+            factor = math.nan
+        if not (math.isfinite(factor) and factor >= 0):
+            raise PolicyError(f"A width must be {ACCEPTED}. Got {str(text)!r}.")
+        if found["unit"] is None:
+            return cls(factor)
+        of = find_format(found["of"]).name if found["unit"] == "ulp" else _check_codes(found["of"])
+        return cls(factor, f"{found['unit']}({of})")
+
+    def __str__(self) -> str:
+        """The text that `parse` reads."""
+        return f"{self.factor:g} {self.unit}".strip()
+
+    def units(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[document] the unit of each score.
+
+        Args:
+            scores: [document] scores of one run.
+
+        Raises:
+            InputError: codes of scores of which one is infinite.
+
+        >>> ScoreWidth.parse("ulp(bfloat16)").units(np.array([0.75, 1.0, -3.0])).tolist()
+        [0.00390625, 0.0078125, 0.015625]
+        """
+        kind, _, of = self.unit.rstrip(")").partition("(")
+        if kind == "ulp":
+            known = find_format(of)
+            exponents = np.maximum(np.frexp(scores)[1] - 1, known.lowest_exponent)
+            at = np.where(scores == 0, known.lowest_exponent, exponents)
+            spacing: NDArray[np.float64] = np.ldexp(1.0, at - known.mantissa_bits)
+            return spacing
+        step = 1.0
+        if kind == "step":
+            spread = float(np.ptp(scores)) if len(scores) else 0.0
+            if not math.isfinite(spread):
+                raise InputError("Codes have no step where a score is infinite. Give the width as a number.")
+            step = spread / ((1 << int(of.removeprefix("int"))) - 1)
+        return np.full(len(scores), step)
+
+
+def _check_codes(name: str) -> str:
+    bits = name.removeprefix("int")
+    if not (name.startswith("int") and bits.isdigit() and 1 <= int(bits) <= 32):
+        raise PolicyError(f"Codes must be int1 to int32, such as codes(int8). Got {name!r}.")
+    return name
