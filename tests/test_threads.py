@@ -58,9 +58,9 @@ def test_a_process_that_is_ended_from_outside_is_no_fault_of_ours() -> None:
     """Systems that run out of memory kill the largest."""
     with Processes(2) as executor:
         with pytest.raises(InputError, match="was ended from outside"):
-            executor.map(os._exit, [9])
+            list(executor.map(os._exit, [9]))
         with pytest.raises(InputError, match="was ended from outside"):
-            executor.map(abs, [-1])
+            list(executor.map(abs, [-1]))
 
 
 def test_processes_are_as_many_as_processors_unless_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from trueval.errors import InputError
+from trueval.errors import InputError, PolicyError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Other = TypeVar("Other")
 
 
+IN_FLIGHT: Final = 64  # items sent and not finished, of an executor that does not say how many workers it has
+
+
+class Needs(NamedTuple):
+    """What one item takes where it is worked on; an item that knows has it as its attribute `needs`.
+
+    Attributes:
+        cpus: processors.
+        gpus: accelerators.
+        memory: bytes of main memory, an estimate.
+    """
+
+    cpus: int = 1
+    gpus: int = 0
+    memory: int = 0
+
+
 class Executor(Protocol):
     """The role of running long work on many shards: threads here, or processes and machines."""
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]:
         """Yield results in the order of the items, whichever finishes first.
 
         Raises:
@@ -58,7 +76,7 @@ class Processes:
         count: number of processes; None for one per processor.
 
     >>> with Processes(1) as executor:
-    ...     executor.map(abs, [-1, 2])
+    ...     list(executor.map(abs, [-1, 2]))
     [1, 2]
     """
 
@@ -66,7 +84,7 @@ class Processes:
         from concurrent.futures import ProcessPoolExecutor  # late: most work uses threads
         from multiprocessing import get_context
 
-        count = count or os.cpu_count() or 1
+        count = self._count = count or os.cpu_count() or 1
         # Forked processes would wait for threads that they do not have (forks.py).
         self._pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else None
 
@@ -79,21 +97,83 @@ class Processes:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
-        """Yield results in the order of the items.
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+        """Yield results in the order of the items; twice as many items as processes are read ahead.
 
         Raises:
             InputError: a process was ended from outside.
         """
-        if self._pool is None:
-            return [work(item) for item in items]
-        try:
-            return list(self._pool.map(work, items))
-        except BrokenExecutor as error:
-            raise InputError(
-                "A process that shared the work was ended from outside, as systems do that run out of memory. "
-                "Close other programs, and run it again."
-            ) from error
+        return map(work, items) if self._pool is None else _map_ahead(self._pool, work, items, 2 * self._count)
+
+
+class Futures:
+    """An Executor of another package: Dask's `client.get_executor()`, loky, mpi4py.futures, or Python's own.
+
+    Args:
+        pool: an object with the methods `submit` and `map` of concurrent.futures.Executor.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+        """Yield results in the order of the items; a bounded number of items is sent ahead.
+
+        Raises:
+            InputError: a worker was ended from outside.
+        """
+        workers = getattr(self._pool, "_max_workers", None)
+        return _map_ahead(self._pool, work, items, 2 * workers if isinstance(workers, int) else IN_FLIGHT)
+
+
+def as_executor(given: Any) -> Executor | None:
+    """An Executor of ours as it is, one of another package behind `Futures`; None stays None.
+
+    Raises:
+        PolicyError: it has no `map`.
+
+    >>> as_executor(LOCAL) is LOCAL, as_executor(None)
+    (True, None)
+    """
+    if given is None or (hasattr(given, "map") and not hasattr(given, "submit")):
+        found: Executor | None = given
+        return found
+    if not callable(getattr(given, "submit", None)):
+        raise PolicyError(
+            f"An executor must have the map of concurrent.futures.Executor. Got {type(given).__name__}. Give "
+            "trueval.threads.Processes(8), a pool of loky, Dask's client.get_executor(), or trueval.scale.ray.Ray()."
+        )
+    return Futures(given)
+
+
+def _map_ahead(pool: Any, work: Callable[[Item], Result], items: Iterable[Item], ahead: int) -> Iterator[Result]:
+    """Results in the order of the items, with at most so many items unfinished: a slow one does not stop the others."""
+    rest, futures = iter(items), deque[Future[Result]]()
+    unfinished = set[Future[Result]]()
+    try:
+        while True:
+            unfinished = {each for each in unfinished if not each.done()}
+            while len(unfinished) < ahead:
+                try:
+                    item = next(rest)
+                except StopIteration:
+                    break
+                futures.append(pool.submit(work, item))
+                unfinished.add(futures[-1])
+            if not futures:
+                return
+            if futures[0].done():
+                yield futures.popleft().result()
+            else:
+                wait(unfinished, return_when=FIRST_COMPLETED)
+    except BrokenExecutor as error:
+        raise InputError(
+            "A process that shared the work was ended from outside, as systems do that run out of memory. "
+            "Close other programs, and run it again."
+        ) from error
+    finally:
+        for each in futures:
+            each.cancel()
 
 
 LOCAL: Executor = Threads()
@@ -105,7 +185,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Re
     >>> in_threads(abs, [-1, 2])
     [1, 2]
     """
-    return LOCAL.map(work, items)
+    return list(LOCAL.map(work, items))
 
 
 def side_by_side(first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:

@@ -111,20 +111,20 @@ class OutputCache:
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         """Compute the missing shards, and join all into rows."""
-        self._describe(about)
+        self.describe(about)
         keys = item_keys(self.part.items)
         shards = shards_of(self.part, int(model.batch_size))
         sizes: set[int] = set()
         lengths = np.zeros(len(self.part.items), dtype=np.int64)
         done, seconds = 0, 0.0
         for number, chosen in enumerate(shards):
-            shard = self._sound_shard(number, chosen)
+            shard = self.sound_shard(number, chosen)
             if shard is None:
                 began = time.perf_counter()
                 outputs = forward(self.part, chosen)
                 took = time.perf_counter() - began
                 metadata = {"identity": self.identity, "batch_size": str(model.batch_size), "seconds": repr(took)}
-                write_shard(self._shard(number), outputs, metadata, chosen, keys[chosen])
+                write_shard(self.shard_file(number), outputs, metadata, chosen, keys[chosen])
                 self.now += took
                 shard = self._read(number, chosen)
             # A stored shard keeps the batch size that it was computed with, since it changes low-precision outputs.
@@ -181,36 +181,38 @@ class OutputCache:
     ) -> None:
         """Join all shards into rows, and remove the shards."""
         dtype = self._join(shards, lengths)
-        self._describe({**about, "dtype": dtype})
+        self.describe({**about, "dtype": dtype})
         write_whole(self.place / KEYS, lambda path: save_array(path, keys))  # by which other parts find their rows
         files = {name: self.place / name for name in (ABOUT, KEYS, *([LENGTHS] if lengths.any() else []))}
         seal(self.place, self.identity, written={**files, ROWS: self.place / f".{ROWS}"})
         (self.place / f".{ROWS}").replace(self.place / ROWS)
         for number in range(len(shards)):
-            self._shard(number).unlink()
+            self.shard_file(number).unlink()
 
-    def _describe(self, about: Mapping[str, object]) -> None:
+    def describe(self, about: Mapping[str, object]) -> None:
+        """Write what the folder holds."""
         data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
         write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
 
-    def _sound_shard(self, number: int, chosen: NDArray[np.int64]) -> Shard | None:
+    def sound_shard(self, number: int, chosen: NDArray[np.int64]) -> Shard | None:
         """An intact shard of an earlier run; None if missing, or damaged, with a warning."""
-        if not self._shard(number).exists():
+        if not self.shard_file(number).exists():
             return None
         try:
             shard = self._read(number, chosen)
             if np.array_equal(shard.places, chosen):
                 return shard
-            raise InputError(f"{self._shard(number)}: a shard of other texts.")
+            raise InputError(f"{self.shard_file(number)}: a shard of other texts.")
         except InputError as error:
             warnings.warn(f"{error} It is made again.", TruevalWarning, stacklevel=2)
             return None
 
-    def _shard(self, number: int) -> Path:
+    def shard_file(self, number: int) -> Path:
+        """Where a shard is kept until all are joined."""
         return self.place / f"shard-{number:05}.safetensors"
 
     def _read(self, number: int, chosen: NDArray[np.int64]) -> Shard:
-        return read_shard(self._shard(number), self.identity, len(chosen))
+        return read_shard(self.shard_file(number), self.identity, len(chosen))
 
     def _join(self, shards: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> str:
         """Write the rows of all shards into one file in item order; returns their format."""

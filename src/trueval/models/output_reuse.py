@@ -22,6 +22,7 @@ from trueval.files.texts.lazy_list import LazyList
 from trueval.models.known_outputs import KnownOutputs, matches, read_known_outputs
 from trueval.models.output_part import ABOUT, OutputPart, PartOutputs, Step, item_keys
 from trueval.models.outputs import Outputs, join_outputs, part_outputs, parts_of, place_of, settings_of
+from trueval.threads import Executor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,13 +35,21 @@ PASS, TEXT = "pass", "text"
 BY_TEXT: Final = ("float32",)  # dtypes
 
 
-def part_by(model: object, part: OutputPart, reuse: str, folder: Path | None, step: Step | None = None) -> PartOutputs:
+def part_by(
+    model: object,
+    part: OutputPart,
+    reuse: str,
+    folder: Path | None,
+    step: Step | None = None,
+    executor: Executor | None = None,
+) -> PartOutputs:
     """The outputs of one part: by item where `reuse` or the model's dtype allow it, else for the whole part.
 
     Args:
         part: input of the model.
         reuse: "pass" or "text".
         folder: folder of the store; None stores nothing.
+        executor: computes the shards, as in model_outputs.
 
     Raises:
         InputError: as in part_outputs.
@@ -48,18 +57,26 @@ def part_by(model: object, part: OutputPart, reuse: str, folder: Path | None, st
     """
     settings = settings_of(model)
     if is_by_text(model, reuse):
-        return reuse_part(model, part, settings, folder, step)
+        return reuse_part(model, part, settings, folder, step, executor)
     if folder is not None:
         _tell_price(model, part, settings, folder)
-    return part_outputs(model, part, settings, folder=folder, step=step)
+    return part_outputs(model, part, settings, folder=folder, step=step, executor=executor)
 
 
 def outputs_by(
-    reuse: str, model: object, collection: Collection, candidates: Candidates, *, folder: Path | None, step: Step | None
+    reuse: str,
+    model: object,
+    collection: Collection,
+    candidates: Candidates,
+    *,
+    folder: Path | None,
+    step: Step | None,
+    executor: Executor | None = None,
 ) -> Outputs:
     """Run a model over candidates as `part_by` runs it over one part; otherwise as `model_outputs`."""
     parts = parts_of(model, collection, candidates)
-    return join_outputs(settings_of(model), {part.name: part_by(model, part, reuse, folder, step) for part in parts})
+    found = {part.name: part_by(model, part, reuse, folder, step, executor) for part in parts}
+    return join_outputs(settings_of(model), found)
 
 
 def is_by_text(model: Any, reuse: str) -> bool:
@@ -90,6 +107,7 @@ def reuse_outputs(
     *,
     folder: Path | None = None,
     step: Step | None = None,
+    executor: Executor | None = None,
 ) -> Outputs:
     """Run a model over the items that are not cached; otherwise as `model_outputs`.
 
@@ -104,12 +122,17 @@ def reuse_outputs(
     """
     settings = settings_of(model)
     parts = parts_of(model, collection, candidates)
-    found = {part.name: reuse_part(model, part, settings, folder, step) for part in parts}
+    found = {part.name: reuse_part(model, part, settings, folder, step, executor) for part in parts}
     return join_outputs(settings, found)
 
 
 def reuse_part(
-    model: object, part: OutputPart, settings: Mapping[str, object], folder: Path | None, step: Step | None = None
+    model: object,
+    part: OutputPart,
+    settings: Mapping[str, object],
+    folder: Path | None,
+    step: Step | None = None,
+    executor: Executor | None = None,
 ) -> PartOutputs:
     """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
 
@@ -124,7 +147,7 @@ def reuse_part(
     # Responses of a service are already stored by item.
     whole = folder is None or not len(part.items) or hasattr(model, "answers")
     if folder is None or whole or place_of(settings, part.name, part.texts(), folder).complete:
-        return part_outputs(model, part, settings, folder=folder, step=step)
+        return part_outputs(model, part, settings, folder=folder, step=step, executor=executor)
     keys = item_keys(part.items)
     taken = list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name, stopped=False)))
     own = _part_of(part, _find_missing(keys, taken))
@@ -134,7 +157,7 @@ def reuse_part(
         own = _part_of(part, _find_missing(keys, taken))
     sizes: tuple[int, ...] = ()
     if len(own.items):
-        computed = part_outputs(model, own, settings, folder=folder, step=step)
+        computed = part_outputs(model, own, settings, folder=folder, step=step, executor=executor)
         taken += _match_known_outputs(keys, [KnownOutputs(item_keys(own.items), computed.rows, computed.earlier)])
         sizes = computed.batch_sizes
     elif step is not None:

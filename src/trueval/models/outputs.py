@@ -21,17 +21,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueval.errors import TruevalWarning
 from trueval.files.texts.lazy_list import LazyList
 from trueval.models.known_outputs import drop_model_path, prefix_of
+from trueval.models.model_settings import settings_of, weights_hash
+from trueval.models.model_shards import SharedPart
 from trueval.models.output_part import (
     FORMAT_VERSION,
     KIND,
@@ -43,9 +46,9 @@ from trueval.models.output_part import (
     forward,
     shards_of,
 )
-from trueval.models.recipes import Recipe
 from trueval.models.response_store import ResponseStore
 from trueval.report.atomic_folders import alone
+from trueval.threads import Executor
 
 if TYPE_CHECKING:
     from trueval.collection import Candidates, Collection
@@ -61,9 +64,6 @@ __all__ = [
     "settings_of",
     "weights_hash",
 ]
-
-# Files that determine the outputs of a model: weights, settings, vocabularies, templates, and its own code.
-DECIDING: Final = frozenset((".safetensors", ".bin", ".json", ".txt", ".model", ".jinja", ".py"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,7 @@ def model_outputs(
     *,
     folder: Path | None = None,
     step: Step | None = None,
+    executor: Executor | None = None,
 ) -> Outputs:
     """Run a model once over the candidates, or read the cached outputs of an earlier run.
 
@@ -106,6 +107,7 @@ def model_outputs(
         candidates: documents to score.
         folder: folder of the store; None stores nothing.
         step: called after every shard with the part's name, items done and total items.
+        executor: computes the shards in other processes or on other machines; the outputs are the same.
 
     Raises:
         InputError: outputs are not finite (the documents are named).
@@ -113,7 +115,9 @@ def model_outputs(
     """
     settings = settings_of(model)
     parts = parts_of(model, collection, candidates)
-    found = {part.name: part_outputs(model, part, settings, folder=folder, step=step) for part in parts}
+    found = {
+        part.name: part_outputs(model, part, settings, folder=folder, step=step, executor=executor) for part in parts
+    }
     return join_outputs(settings, found)
 
 
@@ -129,21 +133,6 @@ def join_outputs(settings: Mapping[str, object], found: Mapping[str, PartOutputs
     )
 
 
-def settings_of(model: Any) -> dict[str, Any]:
-    """Everything that determines a model's outputs, and its location: settings, full recipe, hash of its files."""
-    settings, recipe = model.settings(), getattr(model, "recipe", None)
-    if hasattr(model, "answers"):  # for a service nothing else is known
-        return {**settings, "weights": None}
-    prompts = recipe_hash(recipe) if isinstance(recipe, Recipe) else {}
-    return {**settings, **prompts, "weights": weights_hash(Path(str(settings["path"])))}
-
-
-def recipe_hash(recipe: Recipe) -> dict[str, str]:
-    """Hash of the full recipe: a changed prompt under the same name must not reuse old outputs."""
-    letters = json.dumps({**asdict(recipe), "source": ""}, sort_keys=True)
-    return {"recipe_sha256": hashlib.sha256(letters.encode()).hexdigest()}
-
-
 def part_outputs(
     model: object,
     part: OutputPart,
@@ -151,6 +140,7 @@ def part_outputs(
     *,
     folder: Path | None = None,
     step: Step | None = None,
+    executor: Executor | None = None,
 ) -> PartOutputs:
     """Run a model over one part, or read the cached outputs of an earlier run.
 
@@ -158,11 +148,15 @@ def part_outputs(
         model: model whose batch size is read.
         part: input of the model.
         folder: folder of the store; None stores nothing.
+        executor: as in model_outputs.
 
     Raises:
         InputError: as in model_outputs.
         MissingExtraError: as in model_outputs.
     """
+    if executor is not None and folder is None:  # workers write to a folder; a memory map of a removed file stays
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as store:
+            return part_outputs(model, part, settings, folder=Path(store), step=step, executor=executor)
     texts = part.texts()
     if folder is None or not len(part.items):  # no outputs to store
         return _compute_uncached(model, part, texts, step)
@@ -174,13 +168,16 @@ def part_outputs(
         # Another program with the same texts and model waits here, since both would write the same file.
         with alone(place):
             about["settings"] = drop_model_path(settings)
-            step = None if _compute_if_missing(kept, model, about, step) else step  # it was told
+            work = SharedPart(kept, model, settings)
+            step = None if _compute_if_missing(kept, work, about, step, executor) else step  # it was told
     if step is not None:
         step(part.name, len(part.items), len(part.items))
     return kept.read(texts)
 
 
-def _compute_if_missing(kept: OutputCache, model: object, about: Mapping[str, object], step: Step | None) -> bool:
+def _compute_if_missing(
+    kept: OutputCache, work: SharedPart, about: Mapping[str, object], step: Step | None, executor: Executor | None
+) -> bool:
     """Compute the rows of a part, unless another process did so meanwhile; damaged ones are recomputed.
 
     Returns:
@@ -193,7 +190,9 @@ def _compute_if_missing(kept: OutputCache, model: object, about: Mapping[str, ob
         told = f"{kept.place}: damaged outputs ({damaged}). It is made again."
         warnings.warn(told, TruevalWarning, stacklevel=4)
         kept.clear()
-    kept.compute(model, about, step)
+    if work.compute(executor, about, step):
+        step = None
+    kept.compute(work.model, about, step)
     return True
 
 
@@ -269,48 +268,3 @@ def _batches(model: Any, part: OutputPart, sizes: set[int]) -> Iterator[tuple[li
     for chosen in shards_of(part, int(model.batch_size)):
         yield chosen.tolist(), forward(part, chosen)
         sizes.add(int(model.batch_size))
-
-
-def weights_hash(folder: Path) -> str | None:
-    """Return the SHA-256 of a model's files; for a hub model its commit, or None where it is not downloaded yet.
-
-    The hash covers not only weights but also tokenizer, pooling, prompts and the modules after it, which
-    sentence-transformers stores in separate folders: a change in place must not reuse old outputs.
-
-    Args:
-        folder: folder or hub id from which the model was loaded.
-    """
-    found = (file for place in _modules(folder) for file in place.glob("*"))
-    files = sorted(file for file in found if file.suffix in DECIDING and file.is_file())
-    if not files:
-        return hub_commit(folder.as_posix())
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(hashlib.sha256(file.relative_to(folder).as_posix().encode()).digest())
-        with file.open("rb") as data:
-            digest.update(hashlib.file_digest(data, "sha256").digest())
-    return digest.hexdigest()
-
-
-def hub_commit(name: str) -> str | None:
-    """The commit of a hub model in the local hub cache; None where not cached."""
-    try:
-        from huggingface_hub import try_to_load_from_cache
-
-        for file in ("config.json", "modules.json"):
-            found = try_to_load_from_cache(name, file)
-            if isinstance(found, str):
-                return f"hub:{Path(found).parent.name}"
-    except (ImportError, ValueError):  # no library, or a name that the hub cannot have
-        return None
-    return None
-
-
-def _modules(folder: Path) -> list[Path]:
-    """Folders of a model: its own, and those of the modules in its modules.json."""
-    try:
-        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        named = {str(each["path"]) for each in modules}
-    except (OSError, ValueError, KeyError, TypeError):  # the library that loads it reports the error
-        return [folder]
-    return [folder, *(folder / name for name in sorted(named) if (folder / name).resolve() != folder.resolve())]

@@ -28,7 +28,7 @@ class ResponseStore(OutputCache):
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         """Send uncached items, store every response as it arrives, and join all into rows."""
-        self._describe(about)
+        self.describe(about)
         items = self.part.items
         keys = item_keys(items)
         shards, before = self._stored_shards()
@@ -72,7 +72,7 @@ class ResponseStore(OutputCache):
                 warnings.warn(f"{error} It is made again: its texts are sent once more.", TruevalWarning, stacklevel=2)
                 file.unlink()
                 continue
-            file.rename(self._shard(len(places)))
+            file.rename(self.shard_file(len(places)))
             places.append(shard.places)
             seconds += shard.seconds
         return places, seconds
@@ -89,7 +89,7 @@ class ResponseStore(OutputCache):
         self._refuse_other_widths(shards, rows.shape[1])
         self.now += seconds
         about = {"identity": self.identity, "batch_size": NO_BATCH, "seconds": repr(seconds)}
-        write_shard(self._shard(len(shards)), rows, about, places, keys[places])
+        write_shard(self.shard_file(len(shards)), rows, about, places, keys[places])
         shards.append(places)
         done[places] = True
 

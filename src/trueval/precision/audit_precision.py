@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trueval.precision.audit_result import Audit
     from trueval.precision.model_passes import Begin
     from trueval.run import Run
+    from trueval.threads import Executor
 
 
 def audit_precision(
@@ -37,6 +38,7 @@ def audit_precision(
     grades: Mapping[float, float] | None = None,
     folder: Path | None = None,
     begin: Begin | None = None,
+    executor: Executor | None = None,
     batch_size: int = 32,
     max_length: int | None = None,
     device: str | None = None,
@@ -48,7 +50,7 @@ def audit_precision(
     Args:
         collection: a Collection with judgments, or its path.
         models: recipes, folders or hub ids; pass these or `logits`.
-        measures: as in `evaluate`.
+        measures: as in `evaluate`, like policy and choices.
         dtypes: number formats in which models run; bfloat16 and float32 if None, or for logits all in the file.
         logits: an .npz file with query, doc and an array for each dtype, instead of models.
         scoring: formats of the scores; "model" is the model's own.
@@ -60,10 +62,10 @@ def audit_precision(
         grades: grade in the judgments → grade to use.
         folder: folder that stores model outputs, from which an interrupted call resumes.
         begin: called with each pass's name; returns a progress callback.
+        executor: runs the models in other processes or on other machines, as in `retrieve`.
         batch_size: texts per forward pass; halved when memory runs out.
         max_length: maximum number of tokens, instead of the recipe's.
         device: torch device; by default an accelerator if there is one.
-        policy: as in `evaluate`, like the choices.
 
     Raises:
         InputError: a file, a model or an output is bad.
@@ -97,6 +99,7 @@ def audit_precision(
         "index_dtypes": index_dtypes,
         "folder": folder,
         "begin": begin,
+        "executor": executor,
         "batch_size": batch_size,
         "max_length": max_length,
         "device": device,

@@ -17,6 +17,7 @@ from trueval.precision.regimes import plan
 from trueval.printable import encodable
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
+from trueval.threads import Executor, as_executor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +71,7 @@ def run_models(
     index_dtypes: Sequence[str] = (),
     folder: Path | None = None,
     begin: Begin | None = None,
+    executor: Executor | None = None,
     **setup: object,
 ) -> Passes:
     """Run every model once in every dtype.
@@ -82,6 +84,7 @@ def run_models(
         index_dtypes: formats of stored document embeddings, as in `plan`.
         folder: folder that stores outputs, from which an interrupted call resumes; None stores none.
         begin: called with each pass's name; returns a callback for every shard.
+        executor: runs the models in other processes or on other machines, shard by shard, with the same result.
         setup: further options of `load_model`; None for its defaults.
 
     Raises:
@@ -94,7 +97,7 @@ def run_models(
     settings = []
     for model, dtype in _load_models(models, dtypes, setup):
         step = None if begin is None else begin(f"{model.name} {dtype}")
-        found = model_outputs(model, collection, chosen, folder=folder, step=step)
+        found = model_outputs(model, collection, chosen, folder=folder, step=step, executor=as_executor(executor))
         settings.append(found.to_dict())
         outputs += [(regime, found.arrays) for regime in plan(model.name, model.scoring, dtype, scoring, index_dtypes)]
     return Passes(collection, chosen, outputs, settings)

@@ -24,6 +24,7 @@ from trueval.probes.scorer import PairScores, ScorerPairs, spacings
 from trueval.retrieval.indexes.vectors import truncate_vectors
 from trueval.scoring import maxsim
 from trueval.standings.standings import Floats, Ints
+from trueval.threads import Executor
 
 AT_ONCE: Final = 1 << 12  # pairs per block of products
 GIVEN: Final = 1 << 10  # batch size for an embedder without settings
@@ -36,10 +37,18 @@ class ModelOutputs:
         model: an embedder or a reranker; or a user's object with the role Embedder or Reranker.
         folder: folder of stored outputs; None for none. Outputs of a model without settings are not stored.
         step: called with the part's name, items done and total items.
+        executor: runs the model; None for here.
     """
 
-    def __init__(self, model: Any, *, folder: Path | None = None, step: Step | None = None) -> None:
-        self.model, self.folder, self.step = model, folder, step
+    def __init__(
+        self,
+        model: Any,
+        *,
+        folder: Path | None = None,
+        step: Step | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self.model, self.folder, self.step, self.executor = model, folder, step, executor
         self.settings = settings_of(model) if hasattr(model, "settings") else None
         self._places: dict[str, dict[Any, int]] = {}
         self._rows: dict[str, list[Any]] = {}
@@ -66,7 +75,7 @@ class ModelOutputs:
         if self.settings is None:
             return self._by_role(name, items)
         part = part_of(self.model, name, items)
-        return reuse_part(self.model, part, self.settings, self.folder, self.step).rows
+        return reuse_part(self.model, part, self.settings, self.folder, self.step, self.executor).rows
 
     def _by_role(self, name: str, items: list[Any]) -> list[object]:
         """Outputs through the role's public methods only, for a model of the user."""

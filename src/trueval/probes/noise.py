@@ -37,6 +37,7 @@ from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.run import Run
 from trueval.standings.standings import Floats
+from trueval.threads import Executor, as_executor
 
 DEFAULT_MEASURES: Final = "nDCG@10 R@10"
 GRADED_MEASURE: Final = "N-Recall4+@10"  # the measure of P-B, where grades reach 4
@@ -95,6 +96,7 @@ def probe_pipelines(
     begin: Begin | None = None,
     max_cost: float | None = None,
     account: Account | None = None,
+    executor: Executor | None = None,
     policy: Policy | None = None,
     **choices: object,
 ) -> list[NoiseProbe]:
@@ -108,6 +110,7 @@ def probe_pipelines(
         cache: keeps embeddings, indexes and candidates.
         max_cost: spending limit for the hosted models of all pipelines together.
         account: account of the hosted models, where several probes share a limit; replaces max_cost.
+        executor: runs local models in other processes or on other machines, as in `retrieve`.
 
     Returns:
         One probe for each pipeline.
@@ -125,7 +128,7 @@ def probe_pipelines(
     names = _name_texts(conditions, tuple(chosen.queries), written.texts)
     account = account or Account(max_cost, None if cache is None else cache / LEDGER)
     probes = []
-    with open_resources(cache, account, kept=False) as shared:
+    with open_resources(cache, account, kept=False, executor=as_executor(executor)) as shared:
         for pipeline in pipelines:
             found = search(pipeline.settings, chosen, names, shared, begin or nobody)
             lists, worth = measuring.of([found.run_of(chosen.queries, row) for row in written.texts])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trueval.probes.scorer_request import ScorerRequest
     from trueval.retrieval.pipeline.pipeline import Pipeline
     from trueval.retrieval.pipeline.stage_resources import Begin
+    from trueval.threads import Executor
 
 # The library of probes is imported in the functions: it takes as long as the start of a command.
 
@@ -40,6 +41,7 @@ def probe_names(
     threads: int | None = None,
     max_cost: float | None = None,
     begin: Begin | None = None,
+    executor: Executor | None = None,
 ) -> NamesResult:
     """Test whether scorers separate a proper name from an impostor's.
 
@@ -57,6 +59,7 @@ def probe_names(
         threads: number of threads for intervals; one per processor if None.
         max_cost: spending limit for hosted models, in the currency of their prices; None for no limit.
         begin: model name → progress callback.
+        executor: runs local models in other processes or on other machines, as in `retrieve`.
 
     Raises:
         PolicyError: no scorer is requested, or a choice is unknown.
@@ -70,12 +73,19 @@ def probe_names(
     from trueval.probes.names_probe import designs_of
     from trueval.probes.scorer_request import ScorerRequest
     from trueval.probes.scorers import ProbeScorers
+    from trueval.threads import as_executor
 
     named = (scorers,) if isinstance(scorers, str) else scorers
     asked = named if isinstance(named, ScorerRequest) else ScorerRequest(tuple(named))
     designs = designs_of(table, languages, queries=queries, runs=runs, seed=seed, ablations=ablations)
     account = Account(max_cost, None if cache is None else cache / LEDGER)
-    entrants = ProbeScorers(asked, folder=None if cache is None else cache / "outputs", begin=begin, account=account)
+    entrants = ProbeScorers(
+        asked,
+        folder=None if cache is None else cache / "outputs",
+        begin=begin,
+        account=account,
+        executor=as_executor(executor),
+    )
     probes = [probe_scorer(scorer, each) for each in designs for scorer in entrants.scorers(each.language)]
     return summarise(probes, level=level, resamples=resamples, seed=seed, threads=threads)
 
@@ -95,6 +105,7 @@ def probe_noise(
     cache: Path | None = None,
     max_cost: float | None = None,
     begin: Begin | None = None,
+    executor: Executor | None = None,
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> NoiseResult:
@@ -114,6 +125,7 @@ def probe_noise(
         cache: keeps computed and paid outputs; None keeps nothing.
         max_cost: spending limit for the judge and hosted models together; None for no limit.
         begin: called with the name of each stage; the returned function is called with the progress of the stage.
+        executor: runs local models in other processes or on other machines, as in `retrieve`.
         policy: as in `evaluate`, like the choices.
 
     Raises:
@@ -147,6 +159,7 @@ def probe_noise(
             begin=begin,
             max_cost=max_cost,
             account=None if judge is None or max_cost is None else rewriter.account,
+            executor=executor,
             policy=policy,
             **choices,
         )
@@ -172,6 +185,7 @@ def probe_join(
     cache: Path | None = None,
     max_cost: float | None = None,
     begin: Begin | None = None,
+    executor: Executor | None = None,
 ) -> Prediction:
     """Test whether probes predict losses: do the queries whose vectors or results move most lose most quality?
 
@@ -194,6 +208,7 @@ def probe_join(
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
         max_cost: spending limit for hosted models; None for no limit.
         begin: called with the name of each stage; the returned function is called with the progress of the stage.
+        executor: runs local models in other processes or on other machines, as in `retrieve`.
 
     Raises:
         InputError: there are no judgments, or an input is bad.
@@ -223,4 +238,5 @@ def probe_join(
         cache=cache,
         begin=begin,
         max_cost=max_cost,
+        executor=executor,
     )

@@ -55,6 +55,7 @@ from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, no
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.standings.standings import Bools, Floats
+from trueval.threads import Executor, as_executor
 
 DROP, OVERLAP = "drop", "overlap"
 NAME_MARGIN, NAME_DROP = "name margin", "name drop"
@@ -107,6 +108,7 @@ def join_probes(
     cache: Path | None = None,
     begin: Begin | None = None,
     max_cost: float | None = None,
+    executor: Executor | None = None,
 ) -> Prediction:
     """Correlate probe signals of a collection's queries with their losses.
 
@@ -123,6 +125,7 @@ def join_probes(
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
         begin: called with the name of each stage; the returned function is called with the progress of the stage.
         max_cost: spending limit for hosted models, in the currency of their prices; None for no limit.
+        executor: runs local models in other processes or on other machines, as in `retrieve`.
 
     Raises:
         InputError: no query is judged, no judged query names an author of the table, an input is bad, or a model
@@ -133,7 +136,8 @@ def join_probes(
     choices = choices or PredictionChoices()
     _check(pipelines, conditions, chosen)
     asked, forms, trials = _prepare_queries(collection, conditions, mentions, queries, choices.seed)
-    with open_resources(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
+    account = Account(max_cost, None if cache is None else cache / LEDGER)
+    with open_resources(cache, account, kept=True, executor=as_executor(executor)) as shared:
         join = _Join(asked, forms, chosen, k, rules, shared, begin or nobody, trials)
         found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
     return found.with_notes(join.about(collection, conditions), join.notes)

@@ -14,6 +14,7 @@ from trueval.models.output_part import Step
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
 from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer
 from trueval.probes.scorer_request import EmbedderRequest, ScorerRequest
+from trueval.threads import Executor
 
 EMBEDDER, TOKENS, RERANKER = "embedder", "tokens", "reranker"
 LATE: Final = "late-interaction"
@@ -27,6 +28,7 @@ class ProbeScorers:
         folder: folder of stored model outputs; None for none.
         begin: model name → progress callback.
         account: account of hosted models; None for no limit.
+        executor: runs local models; None for here.
     """
 
     def __init__(
@@ -36,9 +38,11 @@ class ProbeScorers:
         folder: Path | None = None,
         begin: Callable[[str], Step] | None = None,
         account: Account | None = None,
+        executor: Executor | None = None,
     ) -> None:
         asked.check()
         self.asked, self.folder, self.begin, self.account = asked, folder, begin, account or Account()
+        self.executor = executor
         self._passed: dict[tuple[str, str], ModelOutputs] = {}
 
     def scorers(self, language: str) -> list[PairScorer]:
@@ -94,5 +98,5 @@ class ProbeScorers:
             else:
                 model = (load_embedder if role == EMBEDDER else load_reranker)(name, **options)
             told = None if self.begin is None else self.begin(f"{name} {role}")
-            self._passed[role, name] = ModelOutputs(model, folder=self.folder, step=told)
+            self._passed[role, name] = ModelOutputs(model, folder=self.folder, step=told, executor=self.executor)
         return self._passed[role, name]

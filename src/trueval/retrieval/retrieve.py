@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.pipeline.pipeline import Pipeline
     from trueval.retrieval.pipeline.pipeline_result import PipelineResult
     from trueval.retrieval.pipeline.stage_resources import Begin
+    from trueval.threads import Executor
 
 
 def retrieve(
@@ -28,6 +29,7 @@ def retrieve(
     cache: Path | None = None,
     max_cost: float | None = None,
     begin: Begin | None = None,
+    executor: Executor | None = None,
 ) -> PipelineResult:
     """Make a run from a corpus: embed, search, fuse, rerank, and report the ties at each stage.
 
@@ -44,6 +46,8 @@ def retrieve(
         cache: cache folder, read first and written to; None for no cache.
         max_cost: maximum total cost of hosted models; None for no limit.
         begin: called with the name of each stage; returns a progress callback.
+        executor: runs embedders and rerankers in other processes or on other machines, shard by shard, with the same
+            result: `trueval.threads.Processes`, or a pool of loky, Dask or mpi4py. None for this process.
 
     Returns:
         The run and its stages; with judgments also what the candidates of each stage are worth.
@@ -60,7 +64,7 @@ def retrieve(
     texts = chosen.read_collection(collection, queries=queries, qrels=qrels)
     if rel is not None and texts.judgments is None:
         raise PolicyError(f"rel needs judgments. {texts.source} has none.")
-    found = chosen.retrieve(texts, cache=cache, begin=begin, max_cost=max_cost)
+    found = chosen.retrieve(texts, cache=cache, begin=begin, max_cost=max_cost, executor=executor)
     if texts.judgments is None or not texts.judgments.frame.height:
         return found
     return found.judged(texts.judgments, rel)

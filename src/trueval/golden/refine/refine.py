@@ -30,7 +30,7 @@ def in_rounds(compare: Callable[[tuple[str, ...]], Sequence[str] | None], execut
     >>> in_rounds(sorted)([("b", "a"), ("d", "c")])
     [['a', 'b'], ['c', 'd']]
     """
-    return lambda batches: executor.map(compare, batches)
+    return lambda batches: list(executor.map(compare, batches))
 
 
 def refine(

@@ -14,8 +14,8 @@ from trueval.errors import MissingExtraError, Place
 from trueval.models.hosted.services import base_url_of, is_hosted, parse_hosted_name
 from trueval.models.hosted.wire import need_hosted
 from trueval.models.model_location import find_model, hardware
+from trueval.models.model_settings import recipe_hash, weights_hash
 from trueval.models.output_reuse import BY_TEXT, TEXT
-from trueval.models.outputs import recipe_hash, weights_hash
 from trueval.retrieval.indexes.index import read_spec
 from trueval.retrieval.pipeline.config import SPECS
 from trueval.retrieval.pipeline.pipeline_tables import PAYING_KEYS

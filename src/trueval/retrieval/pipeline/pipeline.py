@@ -32,6 +32,7 @@ from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult, Stage
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
+from trueval.threads import Executor, as_executor
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +176,7 @@ class Pipeline:
         begin: Begin | None = None,
         max_cost: float | None = None,
         account: Account | None = None,
+        executor: Executor | None = None,
     ) -> PipelineResult:
         """Find the documents for every query of a collection.
 
@@ -184,13 +186,15 @@ class Pipeline:
             begin: called with the name of each stage; returns a progress callback.
             max_cost: maximum total cost of hosted models, in the currency of their prices; None for no limit.
             account: account for their costs, if shared with other work; it has its own max_cost.
+            executor: runs the models, as in `retrieve`.
 
         Raises:
             InputError: a text, a model or an output is bad, a service refuses, or hosted models would cost too much.
             MissingExtraError: the library of a stage is not installed.
         """
         account = account or Account(max_cost, None if cache is None else cache / LEDGER)
-        with open_resources(cache, account, kept=len(self._scorings) > 1) as shared:
+        kept = len(self._scorings) > 1
+        with open_resources(cache, account, kept=kept, executor=as_executor(executor)) as shared:
             works = self._runners(collection, shared, begin or nobody)
             for work in works:
                 work.check()

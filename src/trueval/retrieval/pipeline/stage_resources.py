@@ -19,6 +19,7 @@ from trueval.files.digests import damage
 from trueval.models.hosted.account import Account
 from trueval.models.output_part import Step, silent
 from trueval.retrieval.pipeline.pipeline_result import Stage
+from trueval.threads import Executor
 
 REMOVED = ".removed."  # prefix of folders for entries that are being removed
 Begin = Callable[[str], Step]
@@ -32,6 +33,7 @@ class StageResources:
         cache: folder of the cache; None for none.
         outputs: folder of model outputs; None for none.
         account: account of hosted models.
+        executor: runs models elsewhere; None for here.
         models: settings → model.
         vectors: settings of the model and hash of the texts → vectors.
         seconds: the same keys → seconds that the vectors took.
@@ -42,6 +44,7 @@ class StageResources:
     cache: Path | None
     outputs: Path | None
     account: Account
+    executor: Executor | None = None
     models: dict[str, Any] = field(default_factory=dict)
     vectors: dict[str, NDArray[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -62,14 +65,16 @@ class StageResources:
 
 
 @contextmanager
-def open_resources(cache: Path | None, account: Account, *, kept: bool) -> Iterator[StageResources]:
+def open_resources(
+    cache: Path | None, account: Account, *, kept: bool, executor: Executor | None = None
+) -> Iterator[StageResources]:
     """Open shared resources; without a cache, two runs share model outputs in a temporary folder."""
     if cache is not None or not kept:
-        yield StageResources(cache, None if cache is None else cache / "outputs", account)
+        yield StageResources(cache, None if cache is None else cache / "outputs", account, executor)
         return
     # Memory maps of removed files stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield StageResources(None, Path(folder), account)
+        yield StageResources(None, Path(folder), account, executor)
 
 
 @contextmanager

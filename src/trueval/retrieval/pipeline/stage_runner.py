@@ -272,7 +272,7 @@ class StageRunner(StageKeys):
 
     def _outputs(self, *given: Any, **named: Any) -> Outputs:
         """The outputs of a reranker, computed or cached."""
-        found = outputs_by(self.reuse("rerank"), *given, **named)
+        found = outputs_by(self.reuse("rerank"), *given, **named, executor=self.shared.executor)
         self.earlier += found.earlier
         return found
 
@@ -312,7 +312,7 @@ class StageRunner(StageKeys):
             forward = model.embed_documents if name == "documents" else model.embed_queries
             part = OutputPart(name, texts_in_order(texts), called, forward, len)
             began = time.perf_counter()
-            found = part_by(model, part, reuse, self.shared.outputs, step)
+            found = part_by(model, part, reuse, self.shared.outputs, step, self.shared.executor)
             self.shared.vectors[key] = found.rows
             self.shared.seconds[key] = found.earlier + time.perf_counter() - began
             self.earlier += found.earlier

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trueval.retrieval.pipeline.stage_resources import Begin
+    from trueval.threads import Executor
     from trueval.tradeoff.config.plan import SweepPlan
     from trueval.tradeoff.runner.measured_sweep import Sweep
 
@@ -24,6 +25,7 @@ def sweep(
     cache: Path | None = None,
     begin: Begin | None = None,
     max_cost: float | None = None,
+    executor: Executor | None = None,
 ) -> Sweep:
     """Build and evaluate every system of a plan; a failing system does not stop the others.
 
@@ -34,6 +36,9 @@ def sweep(
             or `out`/cache where that is not writable.
         begin: called with the name of each stage; the returned function is called with the progress of the stage.
         max_cost: spending limit for hosted models and judge together, in the currency of prices; None for no limit.
+
+        executor: runs embedders and rerankers in other processes or on other machines, as in `retrieve`. Systems are
+            timed here, one at a time, after all work elsewhere has ended; the result names this machine.
 
     Raises:
         InputError: the file or the collection is bad, nothing is judged, or a grade is not on the rubric of a measure.
@@ -47,4 +52,4 @@ def sweep(
         gather,  # late: importing models and indexes takes as long as starting a command
     )
 
-    return gather(plan, out=out, cache=cache, begin=begin, max_cost=max_cost)
+    return gather(plan, out=out, cache=cache, begin=begin, max_cost=max_cost, executor=executor)

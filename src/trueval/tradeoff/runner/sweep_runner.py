@@ -25,6 +25,7 @@ from trueval.retrieval.cache import cache_for
 from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 from trueval.run import Run
+from trueval.threads import Executor, as_executor
 from trueval.tradeoff.config.grid import Reason, above_pool
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
@@ -40,7 +41,13 @@ from trueval.tradeoff.runner.timing import NOTHING, Timer, TimingTask, protocol_
 
 
 def gather(
-    plan: SweepPlan | Path | str, *, out: Path | None, cache: Path | None, begin: Begin | None, max_cost: float | None
+    plan: SweepPlan | Path | str,
+    *,
+    out: Path | None,
+    cache: Path | None,
+    begin: Begin | None,
+    max_cost: float | None,
+    executor: Executor | None = None,
 ) -> Sweep:
     """Build and evaluate every system of a plan.
 
@@ -49,6 +56,7 @@ def gather(
         out: directory of the sweep.
         begin: called with the name of each stage; the returned function is called with its progress.
         max_cost: spending limit for hosted models and judge together.
+        executor: runs the models; systems are timed here.
     """
     chosen = plan if isinstance(plan, SweepPlan) else SweepPlan.read(Path(plan))
     begin = begin or nobody
@@ -63,7 +71,7 @@ def gather(
         gathered = _FinishedSystems(chosen, inputs, store, charges, begin("systems"))
         found_one = gathered.add if judging is None else judging.add
         account = Account(None, place / LEDGER, within=limit)
-        maker = SystemBuilder(inputs, place, store, account, begin, found_one)
+        maker = SystemBuilder(inputs, place, store, account, begin, found_one, as_executor(executor))
         maker.make(chosen.systems, find_routed_system(chosen))
         judged = None
         if judging is not None:

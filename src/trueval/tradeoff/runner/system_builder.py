@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -36,6 +37,7 @@ from trueval.retrieval.pipeline.rerank import rerank
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
+from trueval.threads import Executor
 from trueval.tradeoff.config.grid import Reason, System
 from trueval.tradeoff.config.sweep_inputs import SweepInputs
 from trueval.tradeoff.diagnosis.loss_decomposition import BELOW, recall
@@ -116,6 +118,7 @@ class SystemBuilder:
         account: account of hosted models.
         begin: as in Pipeline.retrieve, with the name of the system before that of the stage.
         found: called with each finished system.
+        executor: runs the models; None for here.
     """
 
     def __init__(
@@ -126,11 +129,13 @@ class SystemBuilder:
         account: Account,
         begin: Begin,
         found: Callable[[BuiltSystem], None],
+        executor: Executor | None = None,
     ) -> None:
         self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
         models: dict[str, Any] = {}
         self.shared = {
-            name: StageResources(cache, cache / "outputs", account, models=models) for name in inputs.collections
+            name: StageResources(cache, cache / "outputs", account, executor, models=models)
+            for name in inputs.collections
         }
         self.spending = CostModel(SweepPrices(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
         self.left_out: list[Reason] = []
@@ -268,7 +273,7 @@ class SystemBuilder:
                 scoring=scoring,
                 store=first.shared.outputs,
                 step=step,
-                forward=reuse_outputs,
+                forward=partial(reuse_outputs, executor=first.shared.executor),
             )
             for scoring in formats
         }

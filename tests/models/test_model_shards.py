@@ -1,0 +1,170 @@
+"""Shards of a model's outputs: the same bytes wherever they are computed, and none twice."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trueval.collection import Candidates, Collection, candidate_lists
+from trueval.errors import InputError, PolicyError
+from trueval.judgments import Judgments
+from trueval.models import model_shards
+from trueval.models.loading import load_model
+from trueval.models.model_shards import ModelShard
+from trueval.models.outputs import model_outputs
+from trueval.threads import LOCAL, Executor, Needs, Processes, as_executor
+
+DOCUMENTS = {f"d{i}": f"the wing number {i} " * (i % 5 + 1) for i in range(23)}
+QUERIES = {f"q{i}": f"what keeps wing {i} in the air?" for i in range(1, 10)}
+JUDGMENTS = Judgments.from_dict({"q1": dict.fromkeys(DOCUMENTS, 1), **{f"q{i}": {f"d{i}": 1} for i in range(2, 4)}})
+SAMPLE = Collection("c", "c", DOCUMENTS, QUERIES, JUDGMENTS)
+
+
+class Elsewhere:
+    """Another machine: what it gets and gives is sent, and it may see another folder, or fail."""
+
+    def __init__(self, *, backward: bool = False, change: Callable[[ModelShard], ModelShard] | None = None) -> None:
+        self.backward, self.change, self.done = backward, change, list[int]()
+        self.fails_at: int | None = None
+
+    def map(self, work: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
+        def one(item: ModelShard) -> Any:
+            item = pickle.loads(pickle.dumps(item))
+            if len(self.done) == self.fails_at:
+                raise KeyboardInterrupt
+            self.done.append(item.number)
+            return pickle.loads(pickle.dumps(work(item if self.change is None else self.change(item))))
+
+        if not self.backward:
+            yield from map(one, items)
+            return
+        yield from [one(item) for item in list(items)[::-1]][::-1]
+
+
+@pytest.fixture
+def candidates(monkeypatch: pytest.MonkeyPatch) -> Candidates:
+    monkeypatch.setattr("trueval.models.output_part.BATCHES", 2)  # a shard of four pairs
+    return candidate_lists(SAMPLE)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What is kept of every part; part.json has the seconds that it took."""
+    return {f"{file.parent.name}/{file.name}": file.read_bytes() for file in sorted(folder.rglob("*.npy"))}
+
+
+RERANKER = "bge-reranker-v2-m3"
+loaded: dict[Path, Any] = {}  # loading takes a second
+
+
+def run(recipe: str, folder: Path, candidates: Candidates, store: Path | None, executor: Executor | None) -> Any:
+    if folder not in loaded:
+        loaded[folder] = load_model(f"{recipe}:{folder}", dtype="bfloat16", device="cpu", batch_size=2)
+    return model_outputs(loaded[folder], SAMPLE, candidates, folder=store, executor=executor)
+
+
+@pytest.mark.parametrize("recipe", [RERANKER, "late-interaction"])
+def test_the_bytes_do_not_depend_on_who_computes(
+    recipe: str, folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
+) -> None:
+    place = folder_of(recipe)
+    run(recipe, place, candidates, tmp_path / "here", None)
+    sends = Elsewhere(change=lambda shard: shard._replace(file=tmp_path / "nowhere" / shard.file.name))
+    for name, executor in {"there": Elsewhere(), "backward": Elsewhere(backward=True), "sent": sends}.items():
+        run(recipe, place, candidates, tmp_path / name, executor)
+        assert executor.done, "nothing was computed there"
+        assert files(tmp_path / name) == files(tmp_path / "here")
+    assert not list(tmp_path.rglob(".shared-*"))
+    # Without a folder, too.
+    outputs = run(recipe, place, candidates, None, Elsewhere()).arrays
+    for name, rows in run(recipe, place, candidates, None, None).arrays.items():
+        assert [row.tobytes() for row in outputs[name]] == [row.tobytes() for row in rows]
+
+
+@pytest.mark.slow  # each process imports torch
+def test_processes_give_the_same_bytes(
+    folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
+) -> None:
+    run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "here", None)
+    with Processes(2) as executor:
+        run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "there", executor)
+    assert files(tmp_path / "there") == files(tmp_path / "here")
+
+
+def test_no_finished_shard_is_made_again(
+    folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
+) -> None:
+    first, second = Elsewhere(), Elsewhere()
+    first.fails_at = 4
+    with pytest.raises(KeyboardInterrupt):
+        run(RERANKER, folder_of(RERANKER), candidates, tmp_path, first)
+    run(RERANKER, folder_of(RERANKER), candidates, tmp_path, second)
+    assert (first.done, second.done) == ([0, 1, 2, 3], [4, 5, 6])
+    third = Elsewhere()
+    run(RERANKER, folder_of(RERANKER), candidates, tmp_path, third)
+    assert third.done == []
+
+
+def test_a_worker_that_would_give_other_outputs_is_refused(
+    folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
+) -> None:
+
+    def other_torch(shard: ModelShard) -> ModelShard:
+        settings = {**shard.source.settings, "versions": {"torch": "1.0"}}
+        return shard._replace(source=shard.source._replace(settings=settings))
+
+    for change, told in (
+        (other_torch, "would give other outputs here: versions is"),
+        (lambda shard: shard._replace(version="0.0.1"), "and 0.0.1 where the command runs"),
+    ):
+        with pytest.raises(InputError, match=told) as caught:
+            run(RERANKER, folder_of(RERANKER), candidates, tmp_path / told[:5], Elsewhere(change=change))
+        assert str(caught.value).startswith(f"pairs, shard 1 of 7, on {socket.gethostname()}: ")
+        assert "run the same command again" in str(caught.value)
+
+
+def test_a_shard_says_what_it_needs(folder_of: Callable[[str], Path], candidates: Candidates) -> None:
+    seen = list[Needs]()
+
+    def look(shard: ModelShard) -> ModelShard:
+        seen.append(shard.needs)
+        on_gpu = {**shard.source.settings, "device": "cuda:0"}
+        seen.append(shard._replace(source=shard.source._replace(settings=on_gpu)).needs)
+        return shard
+
+    run(RERANKER, folder_of(RERANKER), candidates, None, Elsewhere(change=look))
+    here, there = seen[:2]
+    assert (here.gpus, there.gpus) == (0, 1)
+    assert here.memory > there.memory > model_shards.LIBRARIES  # activations are on the accelerator there
+
+
+def test_executors_of_other_packages_are_taken(
+    folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
+) -> None:
+    run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "here", None)
+    with ThreadPoolExecutor(1) as pool:
+        run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "pool", as_executor(pool))
+    assert files(tmp_path / "pool") == files(tmp_path / "here")
+    assert as_executor(LOCAL) is LOCAL
+    with pytest.raises(PolicyError, match=r"Got int\."):
+        as_executor(3)
+
+
+def test_a_model_that_is_not_there_is_said_with_the_machine(
+    folder_of: Callable[[str], Path], candidates: Candidates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_shards, "_opened", {})
+
+    def lost(shard: ModelShard) -> ModelShard:
+        place = shard.source.options["place"]._replace(path="/nowhere/at/all")
+        options = {**shard.source.options, "place": place}
+        return shard._replace(source=shard.source._replace(options=options))
+
+    executor = Elsewhere(change=lost)
+    with pytest.raises(InputError, match=r"pairs, shard 1 of 7, on .*: /nowhere/at/all: .*The other shards are kept"):
+        run(RERANKER, folder_of(RERANKER), candidates, None, executor)
