@@ -6,6 +6,7 @@ pages/ in Markdown, and html/, which opens from disk as well as from a server.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -24,6 +25,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 REPOSITORY = PROJECT["urls"]["Repository"]
 # What docs/ holds beside pages: programs, and the sources of the site itself.
 LEFT_OUT = ("*.py", "__pycache__", "site")
+# What tests say of a block after its language, which Markdown for Python takes for running text.
+BLOCK = re.compile(r"(?m)^(```\w+) \w+$")
+# Pages that a search does not find: evidence and the house would be half of all it says.
+UNSEARCHED = ("evidence/", "design/")
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]+)")
 
 
@@ -45,7 +50,8 @@ def stage(folder: Path) -> None:
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         (pages / name).write_text(text, encoding="utf-8", newline="\n")
     for name, page in sorted(written.items()):
-        page.write_text(_with_links(page.read_text(encoding="utf-8"), name, pages), encoding="utf-8", newline="\n")
+        text = BLOCK.sub(r"\1", _with_links(page.read_text(encoding="utf-8"), name, pages))
+        page.write_text(text, encoding="utf-8", newline="\n")
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     addresses = {"repo_url": REPOSITORY, "site_url": PROJECT["urls"]["Documentation"]}
     lines = [settings, *(f"{name}: {url}\n" for name, url in addresses.items())]
@@ -96,6 +102,10 @@ def build(folder: Path) -> str:
     said = _call(folder, "-m", "zensical", "build", "--strict")
     if "Warning" in said:
         raise RuntimeError(said)
+    index = folder / "html" / "search.json"
+    search = json.loads(index.read_text(encoding="utf-8"))
+    search["items"] = [each for each in search["items"] if not each["location"].startswith(UNSEARCHED)]
+    index.write_text(json.dumps(search), encoding="utf-8")
     return said
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+SAMPLE = ROOT / "src" / "trueval" / "sample"
 PRECISION = (ROOT / "docs" / "evidence" / "notes" / "precision.md").read_text(encoding="utf-8")
 
 
@@ -50,6 +52,18 @@ def test_the_terminal_example_is_what_the_program_prints() -> None:
     done = run(command.removeprefix("$ "), ROOT)
     assert done.returncode == 0, done.stderr
     assert lines(done.stdout) == shown
+
+
+def test_the_page_of_evaluate_shows_what_the_program_prints(tmp_path: Path) -> None:
+    for source in (SAMPLE / "qrels.trec", *(SAMPLE / "runs").glob("*.trec")):
+        shutil.copy(source, tmp_path)
+    examples = blocks("console", (ROOT / "docs" / "evaluate.md").read_text(encoding="utf-8"))
+    assert len(examples) == 2
+    for example in examples:
+        command, *shown = lines(example)
+        done = run(command.removeprefix("$ "), tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert lines(done.stdout) == shown
 
 
 def test_the_example_of_real_runs_is_what_the_program_prints(dl_hard_folder: Path) -> None:

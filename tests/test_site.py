@@ -138,6 +138,7 @@ def test_what_the_plugins_make_is_there(site: Path) -> None:
     plugins = SETTINGS.partition("\nplugins:\n")[2].partition("\nmarkdown_extensions:")[0]
     assert re.findall(r"^  - (\w+)", plugins, flags=re.MULTILINE) == ["search", "mkdocstrings"]
     index = json.loads((site / "search.json").read_text(encoding="utf-8"))
+    assert not [each for each in index["items"] if each["location"].startswith(("evidence/", "design/"))]
     assert "power.html" in json.dumps(index)
     offered = {f"trueval.{name}" for name in tv.__all__} - {"trueval.__version__", "trueval.errors"}
     documented = document(site / "api" / "functions.html").anchors | document(site / "api" / "classes.html").anchors
@@ -218,12 +219,12 @@ def test_the_page_checks_a_number_while_it_is_typed(site: Path, page: Page) -> N
     answer = page.locator("#check-answer")
     assert answer.inner_text().split("\n\n") == [
         "A mean of 0.8000 over 50 queries supports the 0.95 interval [0.6628, 0.8997].",
-        "A difference of 0.0600 has p >= 0.2500 in the paired randomization test, whatever the values are: "
-        "it cannot be significant at 0.05.",
+        "A difference of 0.0600 cannot be significant at 0.05: the least p that the paired randomization test can "
+        "give, whatever the values are, is 0.2500.",
     ]
     page.fill("[name=value]", "0.807")
     assert answer.inner_text().startswith("No 50 values that are multiples of 1 have a mean of 0.807")
     page.fill("[name=grain]", "")
-    assert "nothing can be said of its p" in answer.inner_text()
+    assert "two means cannot show it" in answer.inner_text()
     page.fill("[name=queries]", "")
     assert answer.inner_text() == "Enter the mean and the number of queries."

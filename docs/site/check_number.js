@@ -162,15 +162,17 @@ const CheckNumber = (() => {
     const said = [`A mean of ${value.toFixed(4)} over ${queries} queries supports the ${level} interval [${low}, ${high}].`];
     if (gap === null) return said;
     if (found.leastP === null) {
-      said.push(`A difference of ${gap.toFixed(4)}: nothing can be said of its p without the grain of the values.`);
+      said.push(
+        `A difference of ${gap.toFixed(4)} may be significant or not: two means cannot show it, the values of each query can.`
+      );
       return said;
     }
     const alpha = Number((1 - level).toFixed(DIGITS));
     const claim = found.leastP < alpha ? "may be" : "cannot be";
     const p = found.leastP < 0.0001 ? found.leastP.toExponential(1) : found.leastP.toFixed(4);
     said.push(
-      `A difference of ${gap.toFixed(4)} has p >= ${p} in the paired randomization test, whatever the values are: ` +
-        `it ${claim} significant at ${alpha}.`
+      `A difference of ${gap.toFixed(4)} ${claim} significant at ${alpha}: the least p that the paired randomization ` +
+        `test can give, whatever the values are, is ${p}.`
     );
     return said;
   }

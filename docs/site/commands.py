@@ -143,7 +143,8 @@ OUTPUTS = """# Commands and what they print
 
 Each line ran when this page was built, on the sample that the package brings, without a model: searches are BM25 alone,
 low precision is the same scores rounded to bfloat16, and the graders are a random number generator. So read how a
-command answers, not what it found. Names of lines are those of [commands](commands.md), where all options are.
+command answers, not what it found. Names of lines are those of [commands](commands.md), where all options are. SAMPLE
+is the folder that `python -c "from trueval.sample import sample_path; print(sample_path())"` prints.
 
 ```console
 $ cp SAMPLE/qrels.trec SAMPLE/runs/*.trec .

@@ -22,6 +22,9 @@ PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 LATEX_SPECIALS = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
     | {"~": r"\~{}", "^": r"\^{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "–": "--"}
+    # Letters and signs that pdfLaTeX has in formulas alone.
+    | {"τ": r"$\tau$", "κ": r"$\kappa$", "α": r"$\alpha$", "β": r"$\beta$", "ρ": r"$\rho$", "Δ": r"$\Delta$"}
+    | {"≤": r"$\le$", "≥": r"$\ge$", "−": "$-$", "→": r"$\to$", "∞": r"$\infty$"}
 )
 # What a spreadsheet takes for a formula where a cell of text begins with it, numbers apart.
 FORMULA: Final = re.compile(r"[=+\-@](?!(?<=[+-])(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z)")
@@ -295,6 +298,8 @@ def latex(text: str) -> str:
 
     >>> print(latex("a_1 & 5%"))
     a\_1 \& 5\%
+    >>> print(latex("τ ≥ .5"))
+    $\tau$ $\ge$ .5
     """
     return printable(text).translate(LATEX_SPECIALS)
 

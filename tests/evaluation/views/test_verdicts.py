@@ -59,10 +59,10 @@ def test_the_lead_has_its_range_and_the_part_of_the_tie_order() -> None:
     found = answer_of({"tied": {"RR": value(0.6, 0.7, 0.8, 0.75)}, "clear": {"RR": CLEAR}})
     assert write(found.sure, FRACTIONS) == (
         "Over all orders of equal scores the lead is between +0.2000 and +0.4000; in the tie order docid-desc it is "
-        "+0.3500, of which +0.0500 is names of documents."
+        "+0.3500, of which +0.0500 comes from names of documents."
     )
     order = answer_of({"tied": {"RR": value(0.6, 0.7, 0.8, 0.75)}, "clear": {"RR": CLEAR}}, tie_order="input")
-    assert write(order.sure, FRACTIONS).endswith("of which +0.0500 is the order of lines in the file.")
+    assert write(order.sure, FRACTIONS).endswith("of which +0.0500 comes from the order of lines in the file.")
     unknown = answer_of({"tied": {"RR": value(0.6, 0.7, 0.8, None)}, "clear": {"RR": CLEAR}})
     assert write(unknown.sure, FRACTIONS).endswith("between +0.2000 and +0.4000.")
 
@@ -78,10 +78,10 @@ def test_where_less_is_better_the_lowest_leads() -> None:
 def test_one_run_has_its_value_and_range() -> None:
     found = answer_of({"tied": {"RR": value(0.6, 0.7, 0.8, 0.75)}})
     assert write(found.sentence, FRACTIONS) == (
-        "RR of tied is 0.7000, between 0.6000 and 0.8000 as the order of equal scores has it."
+        "RR of tied is 0.7000, between 0.6000 and 0.8000 depending on the order of equal scores."
     )
     assert write(found.sure, FRACTIONS) == (
-        "In the tie order docid-desc it is 0.7500, of which +0.0500 is names of documents."
+        "In the tie order docid-desc it is 0.7500, of which +0.0500 comes from names of documents."
     )
     assert write(answer_of({"clear": {"RR": CLEAR}}).sentence, FRACTIONS) == (
         "RR of clear is 0.4000; no order of equal scores changes it."

@@ -87,11 +87,9 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
     by_people = [each for each in every if each.labels != JUDGE]
     unclear = [each for each in every if each.labels == JUDGE]
     if by_people:
-        passing = "pass" if by_people[0].passed else "fail"
         yield (
             f"{count_phrase(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the "
-            "limit is kept: "
-            f"--when-unclear lets {_them(by_people)} {passing}. Needed: queries, or passages of the "
+            f"limit is kept; {_verdict(by_people)}. Needed: queries, or passages of the "
             f"design documents, that people must have graded to decide with a chance of {POWER:.0%}, if the value "
             "stays."
         )
@@ -99,12 +97,10 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
         return
     first = unclear[0]
     count, units = (first.queries, "queries") if first.clusters is None else (first.clusters, "clusters")
-    passing = "pass" if first.passed else "fail"
     yield (
         f"{count_phrase(len(unclear), 'check', 'checks')} cannot tell from {count:,} {units} whether the loss is "
-        "within the "
-        f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as needed would decide with a "
-        f"chance of {POWER:.0%}, if the difference stays."
+        f'within the limit; {_verdict(unclear)}. The {units} "needed" would decide with a chance of {POWER:.0%}, if '
+        "the difference stays."
     )
 
 
@@ -119,8 +115,13 @@ def _few_queries(check: Check) -> Iterator[str]:
         yield f"{check.run}: {check.measure}: {check.concentration.sentence(units)}."
 
 
-def _them(checks: Sequence[Check]) -> str:
-    return "it" if len(checks) == 1 else "them"
+def _verdict(checks: Sequence[Check]) -> str:
+    """What becomes of checks that cannot tell, and the option that changes it."""
+    they = "it" if len(checks) == 1 else "they"
+    ending = "es" if len(checks) == 1 else ""
+    if checks[0].passed:
+        return f"{they} pass{ending}, unless --when-unclear is fail"
+    return f"{they} fail{ending[1:]}, as --when-unclear says"
 
 
 def self_test_lines(self_test: SelfTest) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -9,6 +10,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from trueval.comparison.power.power_result import LeastDifferences, MeasurePower, PairPower, Power, RankedRun, rows
+from trueval.measures import parse
 from trueval.report.figures import NARROW, Chart, panels, tone
 from trueval.report.number_texts import MANY_QUERIES, NOT_AVAILABLE, attainable, count_phrase, percent
 from trueval.report.page_content import Figure
@@ -42,7 +44,7 @@ KEY: Final = (
 DASHED: Final = ("lying", "dashed: tie-broken values")
 WANTED: Final = ("bracket", "the difference that was asked about")
 MARKS: Final = (
-    Mark(NOT_AVAILABLE, "not known, or no number of queries is enough."),
+    Mark(NOT_AVAILABLE, "not known, more than the measure can differ, or no number of queries is enough."),
     Mark(MANY_QUERIES, "more than a million queries; --format json has the number."),
 )
 DIFFERS: Final = 0.01  # share of a least difference from which on a second line can be told from the first
@@ -102,8 +104,8 @@ def _answer(result: Power) -> Answer:
         return Answer(("No differences that these queries could find are known.",), question)
     found, pair = known[0]
     sure = (
-        f"What they find, trueval compare separates at level {choices['level']:.4g} with a chance of "
-        f"{choices['power']:.4g}, all pairs of a measure decided together, on other queries like these."
+        "To find a difference means: trueval compare, deciding all pairs of a measure together, separates it at level "
+        f"{choices['level']:.4g} with a chance of {choices['power']:.4g} on other queries like these."
     )
     runs, sentence = f'QRELS RUN RUN -m "{found.measure}"', _finding(found, pair, wanted)
     if wanted is not None:
@@ -128,8 +130,16 @@ def _findings(result: Power) -> Iterator[Sentence]:
 
 def _finding(found: MeasurePower, pair: PairPower, wanted: float | None) -> Sentence:
     """What the queries find by a measure, by its pair in the middle."""
-    vary, queries = f"where runs vary as {pair.first} and {pair.second} do.", Quantity(found, "queries", COUNT)
+    middle = ", the pair in the middle" if len(found.pairs) > 1 else ""
+    vary, queries = f"where runs vary as {pair.first} and {pair.second} do{middle}.", Quantity(found, "queries", COUNT)
     if wanted is None:
+        most = largest_difference(found)
+        if pair.expected.least_difference > most:
+            return (
+                f"{found.measure}: these ",
+                queries,
+                f" queries find no difference up to {most:g}, the largest, {vary}",
+            )
         least = Quantity(pair.expected, "least_difference")
         return (f"{found.measure}: these ", queries, " queries find a difference from ", least, f" on, {vary}")
     difference, needed = Quantity(pair, "wanted"), pair.expected.queries_needed
@@ -200,6 +210,18 @@ def near(found: MeasurePower) -> list[int]:
     return [at for at, number in enumerate(found.curve.queries) if NEAR <= number / found.queries <= FAR]
 
 
+def largest_difference(found: MeasurePower) -> float:
+    """The largest difference that two means of a measure can have; infinite where it has no end."""
+    measure = parse(found.measure)
+    span = measure.definition.span.at(measure.cutoff)
+    return span.high - span.low
+
+
+def _possible(row: _PairRow, value: float) -> float:
+    """A least difference; NaN where no two means can differ by so much."""
+    return value if value <= largest_difference(row.measure) else math.nan
+
+
 def _is_known(value: float) -> bool:
     return value == value
 
@@ -222,7 +244,9 @@ def _curve(found: MeasurePower, pair: PairPower) -> Sheet[_CurveRow]:
         return lambda row: row.values[at]
 
     clusters = [] if found.curve.clusters is None else [_CurveRow("clusters", found.curve.clusters)]
-    rows = [_CurveRow("expected", pair.curve.expected), _CurveRow("tie-broken", pair.curve.tie_broken)]
+    most = largest_difference(found)
+    lines = (("expected", pair.curve.expected), ("tie-broken", pair.curve.tie_broken))
+    rows = [_CurveRow(name, [value if value <= most else math.nan for value in values]) for name, values in lines]
     columns: list[Column[_CurveRow]] = [
         Column("queries", lambda row: row.name),
         *(Column[_CurveRow](f"{found.curve.queries[at]:,}", point(at), FRACTION) for at in near(found)),
@@ -236,8 +260,8 @@ NUMBERS: Final[tuple[Column[_PairRow], ...]] = (
     Column("± queries", lambda row: row.pair.sampling.half_width, FRACTION),
     Column("± ties", lambda row: row.pair.ties.half_width, FRACTION),
     Column("share of ties", lambda row: row.pair.ties.share, FRACTION, only="page"),
-    Column("least,\nexpected", lambda row: row.pair.expected.least_difference, FRACTION, strong=True),
-    Column("least,\ntie-broken", lambda row: row.pair.tie_broken.least_difference, FRACTION),
+    Column("least,\nexpected", lambda row: _possible(row, row.pair.expected.least_difference), FRACTION, strong=True),
+    Column("least,\ntie-broken", lambda row: _possible(row, row.pair.tie_broken.least_difference), FRACTION),
     Column("needed,\nexpected", lambda row: row.pair.expected.queries_needed, QUERIES_NEEDED),
     Column("needed,\ntie-broken", lambda row: row.pair.tie_broken.queries_needed, QUERIES_NEEDED),
 )

@@ -74,15 +74,16 @@ def _describe_difference(result: PublishedMean) -> Iterator[Sentence]:
         yield (
             "A difference of ",
             difference,
-            ": nothing can be said of its p without the grain of the values (--grain).",
+            " may be significant or not: two means cannot show it, the values of each query can. With the grain of the "
+            "values (--grain) the least p that is possible is known.",
         )
         return
     claim = "may be" if result.separable else "cannot be"
     yield (
         "A difference of ",
         difference,
-        " has p >= ",
+        f" {claim} significant at {1 - result.level:.2g}: the least p that the paired randomization test can give, "
+        "whatever the values are, is ",
         Quantity(result, "least_p", P),
-        f" in the paired randomization test, whatever the values are: it {claim} significant at "
-        f"{1 - result.level:.2g}.",
+        ".",
     )

@@ -168,8 +168,8 @@ TIES: Final[tuple[Column[CorrectedRunMeans], ...]] = (
     Column("tied", lambda run: run.ties.tied_fraction, FRACTION),
     Column("largest group", lambda run: run.ties.largest_group, COUNT),
     Column("possible cuts", lambda run: run.ties.cut_queries, COUNT, strong=bool),
-    Column("missing", lambda run: run.missing_queries, COUNT, strong=bool),
-    Column("unjudged", lambda run: run.unjudged_queries, COUNT, strong=bool),
+    Column("queries\nmissing", lambda run: run.missing_queries, COUNT, strong=bool),
+    Column("queries\nunjudged", lambda run: run.unjudged_queries, COUNT, strong=bool),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -84,7 +85,7 @@ def view(result: Explanation) -> View:
 
 
 def _answer(result: Explanation) -> Answer:
-    computing = [row for row in result.rows if row.difference == row.difference]
+    computing = [row for row in result.rows if row.value == row.value]
     other = [row for row in computing if abs(row.difference) > NO_DIFFERENCE]
     ours: Sentence = (f"{result.measure} of {result.run} is ", Quantity(result.ours, "expected"))
     if not computing:
@@ -101,7 +102,7 @@ def _answer(result: Explanation) -> Answer:
             Quantity(most, "difference", DIFFERENCE),
             f", because of {causes}.",
         ),
-        sure="Certain: with the choices named, and no other, ours is the tool's value on every query.",
+        sure="Certain: with the choices named, and no other, ours is the tool's value of every query that has one.",
         next=f'trueval evaluate QRELS RUN -m "{result.measure}" --convention {most.convention}',
     )
 
@@ -124,6 +125,11 @@ def _ours(result: Explanation) -> ConventionRow:
     return ConventionRow(OURS, "", ours.expected, 0.0, (), (), "", *ends)
 
 
+def _change(row: ConventionRow) -> float:
+    """The difference; NaN where the tool leaves the order of equal scores open and nothing else differs."""
+    return row.difference if row.value == row.value or abs(row.difference) > NO_DIFFERENCE else math.nan
+
+
 def _reason(row: ConventionRow) -> _Causes:
     unknown = "no such measure" if row.difference != row.difference else "order of ties not known"
     return _Causes(row.causes, unknown if row.why else "")
@@ -132,8 +138,8 @@ def _reason(row: ConventionRow) -> _Causes:
 COLUMNS: Final[tuple[Column[ConventionRow], ...]] = (
     Column("convention", lambda row: row.convention, NAME),
     Column("value", lambda row: row.value, FRACTION, strong=True),
-    Column("change", lambda row: "" if row.convention == OURS else row.difference, DIFFERENCE, only="text"),
-    Column("change", lambda row: row.difference, DIFFERENCE, only="page"),
+    Column("change", lambda row: "" if row.convention == OURS else _change(row), DIFFERENCE, only="text"),
+    Column("change", _change, DIFFERENCE, only="page"),
     Column("lowest, highest", lambda row: _Span(row.lowest, row.highest), INTERVAL, only="text"),
     Column("lowest", lambda row: row.lowest, FRACTION, only="page"),
     Column("highest", lambda row: row.highest, FRACTION, only="page"),

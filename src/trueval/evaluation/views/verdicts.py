@@ -109,7 +109,7 @@ def _answer_of_one(result: Evaluation, run: RunMeans, measure: str) -> Answer:
     within = (", between ", Quantity(mean, "lowest"), " and ", Quantity(mean, "highest"))
     broken = _broken(result.policy["tie_order"], Quantity(mean, "tie_broken"), Quantity(mean, "bias", DIFFERENCE))
     return Answer(
-        (*value, *within, " as the order of equal scores has it."),
+        (*value, *within, " depending on the order of equal scores."),
         sure=("In", *broken) if broken else "",
         next=f'trueval explain QRELS RUN -m "{measure}"',
     )
@@ -122,7 +122,7 @@ def _broken(
     if not value_of(bias):
         return ()
     by = BROKEN_BY.get(order, "the way in which ties are broken")
-    return (f" the tie order {order} it is ", value, ", of which ", bias, f" is {by}.")
+    return (f" the tie order {order} it is ", value, ", of which ", bias, f" comes from {by}.")
 
 
 def _difference(first: MeasureMeans, field: str, second: MeasureMeans, other: str) -> Difference:
