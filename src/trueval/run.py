@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.errors import InputError
+from trueval.errors import InputError, Place
 from trueval.files import (
     RowTable,
     Source,
@@ -30,6 +30,8 @@ from trueval.files import (
     read_input,
     read_table,
 )
+from trueval.files.columns import run_column
+from trueval.files.tabular.run_tables import find_runs
 from trueval.files.writing import write_run
 from trueval.forks import need_polars
 
@@ -120,6 +122,8 @@ class Run:
         >>> [run.name for run in Run.of_several({"old": {"q": {"d": 1.0}}, "new": {"q": {"d": 2.0}}})]
         ['old', 'new']
         """
+        if isinstance(given, str | PathLike) and len(paths := find_runs(fspath(given))) > 1:
+            return [cls.read(path) for path in paths]
         if isinstance(given, Mapping) and not is_one_run(given):
             return [cls.of(each, name=str(name)) for name, each in given.items()]
         if isinstance(given, cls | str | PathLike | pl.DataFrame | Mapping) or not isinstance(given, Iterable):
@@ -152,6 +156,37 @@ class Run:
         """
         table, stem = read_table(source, "run", format)
         return cls._from_table(table, name or stem)
+
+    @classmethod
+    def each(cls, source: str | PathLike[str] | pl.DataFrame) -> Iterator[Run]:
+        """Give the runs of a table one at a time: its columns are run, query, document and score, in any order.
+
+        A file is passed over once and put in order in a temporary file, so that one run is in memory, however many
+        there are and however the rows are sorted. `Run.read("runs.parquet::NAME")` gives one of them.
+
+        Args:
+            source: path of a parquet, Arrow or csv file, or a frame; what names no runs is one run.
+
+        Raises:
+            InputError: the table is damaged, a row names no run, or a run's rows are bad, with the row.
+
+        >>> rows = {"run": ["a", "b", "a"], "query": ["q"] * 3, "document": ["x", "x", "y"], "score": [2, 1, 1]}
+        >>> [(run.name, len(run.documents)) for run in Run.each(pl.DataFrame(rows))]
+        [('a', 2), ('b', 1)]
+        """
+        if not isinstance(source, pl.DataFrame):
+            for path in find_runs(fspath(source)):
+                yield cls.read(path)
+            return
+        column = run_column(source.columns)
+        if column is None:
+            yield cls.from_frame(source)
+            return
+        if source[column].null_count():
+            row = int(source[column].is_null().arg_max() or 0)
+            raise Place("polars.DataFrame", row=row).error(f"the {column} is empty. Each row must name its run.")
+        for (name,), frame in source.partition_by(column, as_dict=True, maintain_order=True).items():
+            yield cls.from_frame(frame, name=str(name))
 
     @classmethod
     def from_dict(cls, scores: object, *, name: str = UNNAMED) -> Run:

@@ -119,30 +119,34 @@ class _RunCollector:
     def __init__(self, paths: Sequence[str], inputs: "InputRules", *, keep_all: bool) -> None:
         from trueval.files.display_names import name_files
 
-        self.files, self.inputs, self.keep_all = [Path(path) for _, path in name_files(paths)], inputs, keep_all
+        self.files, self.inputs, self.keep_all = name_files(paths), inputs, keep_all
         self.runs: list[Run] = []
         self.orders: list[TieOrders] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Record an evaluated run."""
         from trueval.comparison.resampling.tie_order_values import TieOrders
+        from trueval.files.display_names import file_of
         from trueval.files.source.source_bytes import file_state
 
         place = len(self.orders)
-        file, orders = self.files[place], TieOrders(run, judgments, scores.policy, place)
+        path, orders = self.files[place].path, TieOrders(run, judgments, scores.policy, place)
+        file = Path(file_of(path))
         # What is no file, such as a pipe, cannot be read again.
         if self.keep_all or place < MOST_IN_MEMORY or not file.is_file():
             self.runs.append(run)
         else:
-            orders = orders.without_run(scores.measures, partial(self._read, file, file_state(file.stat()), judgments))
+            orders = orders.without_run(scores.measures, partial(self._read, path, file_state(file.stat()), judgments))
         self.orders.append(orders)
 
-    def _read(self, file: Path, before: tuple[int, ...], judgments: "Judgments") -> "Run":
+    def _read(self, path: str, before: tuple[int, ...], judgments: "Judgments") -> "Run":
+        from trueval.files.display_names import file_of
         from trueval.files.source.source_bytes import file_state
 
+        file = Path(file_of(path))
         if not file.is_file() or file_state(file.stat()) != before:
             raise InputError(f"{file}: the run changed or vanished while it was compared. Compare again.")
-        (again,) = self.inputs.read_runs([str(file)], judgments)
+        (again,) = self.inputs.read_runs([path], judgments)
         return again.run
 
 
@@ -152,7 +156,7 @@ def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN RUN...", help="Two or more run files, or name=path, a folder, a pattern."),
+        typer.Argument(metavar="RUN RUN...", help="Two or more run files, or name=path, a folder, a pattern, a table."),
     ],
     *,
     measures: MeasureList = None,

@@ -34,13 +34,17 @@ class Details:
         collection: Path | None,
         beside: Mapping[str, str | Path | None] | None = None,
     ) -> None:
-        from trueval.files.display_names import path_of  # late: it imports numpy, for which --help should not wait
+        from trueval.files.display_names import (
+            file_of,
+            path_of,
+        )  # late: it imports numpy, for which --help should not wait
         from trueval.files.source.fingerprints import FileFingerprints
         from trueval.judgments import judgments_file
         from trueval.report.provenance import date
 
         date()  # an invalid SOURCE_DATE_EPOCH is refused before the work
-        self._files = [("judgments", str(judgments_file(qrels))), *(("run", path_of(text)) for text in runs)]
+        files = dict.fromkeys(file_of(path_of(text)) for text in runs)  # a table of runs once
+        self._files = [("judgments", str(judgments_file(qrels))), *(("run", path) for path in files)]
         self._collection, self.seen = collection, FileFingerprints()
         self._beside = {**(beside or {}), "collection": collection}
         self._scores: list[Scores] = []

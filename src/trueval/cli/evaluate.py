@@ -92,7 +92,7 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="Run files in any of these forms, or name=path, a folder of them, a pattern; - is stdin.",
+            help="Run files in any of these forms, or name=path, a folder, a pattern, a table of runs; - is stdin.",
         ),
     ],
     *,

@@ -11,15 +11,17 @@ import typer
 from trueval.errors import InputError
 
 PATTERN: Final = frozenset("*?[")
+# Suffixes of files that may hold several runs; others are looked into when they are read.
+TABLES: Final = frozenset((".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".tsv"))
 
 
 def expand(runs: Sequence[str]) -> list[str]:
-    """Put the files of a folder in its place, and those that match in the place of a pattern, each in their order.
+    """Put the files of a folder, those that match a pattern, and the runs of a table in its place, in their order.
 
     Hidden files are left out. A folder that --out wrote is not one of runs and stays, as what has a name (name=path).
 
     Raises:
-        InputError: a folder holds no file.
+        InputError: a folder holds no file, or a table of runs is damaged.
 
     Example:
         >>> expand(["a.trec", "new=b.trec"])
@@ -34,8 +36,18 @@ def expand(runs: Sequence[str]) -> list[str]:
                 raise InputError(f"{text}: the folder holds no file, and so no run. Name one that holds runs.")
         elif PATTERN & set(text) and not place.exists():
             files = sorted(glob(text))  # noqa: PTH207  Path.glob takes no pattern of a whole path
-        found += files or [text]
+        for each in files or [text]:
+            found += _runs_of_table(each)
     return found
+
+
+def _runs_of_table(text: str) -> list[str]:
+    """The runs of a table of runs; the text alone for any other file."""
+    if Path(text).suffix.lower() not in TABLES or not Path(text).is_file():
+        return [text]
+    from trueval.files.tabular.run_tables import find_runs
+
+    return find_runs(text)
 
 
 def with_baseline(runs: Sequence[str], baseline: str | None) -> list[str]:

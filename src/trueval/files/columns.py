@@ -20,6 +20,7 @@ ID_NAMES = {"query_id": QUERY_NAMES[:6], "doc_id": DOC_NAMES[:3]}
 SCORE_NAMES = ("score", "sim", "similarity", "scores", "rsv")
 GRADE_NAMES = ("grade", "relevance", "label", "rel", "relevancelabel", "relevancy", "judgment", "qrel", "score")
 RANK_NAMES = ("rank", "position", "ranking")
+RUN_NAMES = ("run", "runid", "runname", "runtag", "system", "systemid", "systemname", "model", "modelname")
 FACET_NAMES = ("facet", "subtopic", "subtopicid", "intent", "aspect", "iteration", "iter")
 SPACES = " \t\r"
 CURE = "Subtract one number from all of the query's, or give small integers in the same order."
@@ -65,6 +66,16 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
         for canonical, names in _names(kind, facets).items()
         if not squashed.keys().isdisjoint(names)
     }
+
+
+def run_column(header: Sequence[str]) -> str | None:
+    """The column that names the run of each row; None where there is none.
+
+    >>> run_column(["Run ID", "qid", "docno", "score"])
+    'Run ID'
+    """
+    squashed = {squash(column): column for column in reversed(header)}
+    return next((squashed[name] for name in RUN_NAMES if name in squashed), None)
 
 
 def _without_terrier(header: Sequence[str]) -> Sequence[str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.files.source.source_bytes import stem
 from trueval.printable import encodable
+
+OF_TABLE: Final = "::"  # between the path of a table of runs and the name of one of them
 
 
 class NamedFile(NamedTuple):
@@ -23,6 +26,39 @@ class NamedFile(NamedTuple):
     path: str
 
 
+class TableRun(NamedTuple):
+    """A run of a table of runs: the path of the table, and the run's name in it."""
+
+    path: str
+    run: str
+
+    def __str__(self) -> str:
+        """The text that names it where a path may be."""
+        return f"{self.path}{OF_TABLE}{self.run}"
+
+
+def split_table(source: object) -> TableRun | None:
+    """The parts of `path::run`; None for any other source, and for a file that is called so.
+
+    >>> str(TableRun("runs.parquet", "org/model")), split_table("runs/bm25.trec")
+    ('runs.parquet::org/model', None)
+    """
+    if not isinstance(source, str | PathLike) or OF_TABLE not in (text := str(fspath(source))) or Path(text).exists():
+        return None
+    path, _, run = text.partition(OF_TABLE)
+    return TableRun(path, run) if run and Path(path).is_file() else None
+
+
+def file_of(path: str) -> str:
+    """The file that a path reads: of `path::run` the table.
+
+    >>> file_of("runs/bm25.trec")
+    'runs/bm25.trec'
+    """
+    found = split_table(path)
+    return path if found is None else found.path
+
+
 def path_of(text: str) -> str:
     """The path in `name=path`; the text itself where it names no other.
 
@@ -35,8 +71,8 @@ def path_of(text: str) -> str:
 def name_files(texts: Sequence[str]) -> tuple[NamedFile, ...]:
     """Give each file a unique name.
 
-    A file gets the name before "=", else its file name without suffixes. Files with equal names get the shortest ends
-    of their paths that differ.
+    A file gets the name before "=", a run of a table its name there, any other file its own without suffixes. Files
+    with equal names get the shortest ends of their paths that differ.
 
     Args:
         texts: paths or name=path. If a file exists under the whole text, that file is meant.
@@ -81,6 +117,8 @@ def _end(path: str, folders: int, *, suffixes: bool = False) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
+    if (found := split_table(text)) is not None:
+        return found.run, text
     name, equals, path = text.partition("=")
     if not (name and equals and path) or "/" in name or Path(text).exists():
         return "", text

@@ -34,6 +34,7 @@ from trueval.files.source.line_parts import LineParts, open_parts, parts_in_memo
 from trueval.files.source.memory_estimate import PARSED, check_memory
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import read_delimited, sniff_delimiter
+from trueval.files.tabular.run_tables import read_run_of_table
 from trueval.files.tabular.typed_tables import read_arrow, read_parquet
 from trueval.files.traces.trace_reader import holds_traces, read_traces
 from trueval.files.trec.grammar_reader import read_trec
@@ -84,6 +85,8 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     need_polars()
     if (name := library_name(source)) is not None:
         return read_library(name, kind, format, facets), name.name
+    if kind == "run" and (of_table := read_run_of_table(source)) is not None:
+        return of_table
     if format is not None and format not in FORMATS:
         reader, content = _load_plugin_reader(format), read_content(source)
         return _of_other_package(reader(content, kind, facets), kind, format), content.name

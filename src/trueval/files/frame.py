@@ -112,6 +112,7 @@ class RowTable(NamedTuple):
         stretches: queries of the rows, if the frame leaves them out.
         sources: source (paper, site, file) of each document, if a log names any.
         empty: for a run, queries that were given with an empty list.
+        rows: [row] row of the source, from 0, where the table holds some of them; None where it holds all.
     """
 
     frame: pl.DataFrame
@@ -122,6 +123,7 @@ class RowTable(NamedTuple):
     stretches: Stretches | None = None
     sources: Mapping[str, str] = MappingProxyType({})
     empty: tuple[str, ...] = ()
+    rows: NDArray[np.int64] | None = None
 
     def whole(self) -> pl.DataFrame:
         """The frame with the queries of its rows.
@@ -146,7 +148,11 @@ class RowTable(NamedTuple):
         >>> RowTable(pl.DataFrame(), "frame").place(6)
         'frame: row 7'
         """
-        return Place(self.source, None if self.line is None else self.line(row), row=row)
+        return Place(self.source, None if self.line is None else self.line(row), row=self.source_row(row))
+
+    def source_row(self, row: int) -> int:
+        """The row of the source, from 0."""
+        return row if self.rows is None else int(self.rows[row])
 
     def error(self, row: int, message: str) -> InputError:
         """Build the error that points to a row."""

@@ -100,7 +100,8 @@ def _sort_by_first_appearance(table: RowTable) -> RowTable:
     order = np.argsort(codes, kind="stable")
     before = table.line
     line = None if before is None else lambda row: before(int(order[row]))
-    return table._replace(frame=table.frame[order], line=line)
+    rows = None if table.rows is None else table.rows[order]
+    return table._replace(frame=table.frame[order], line=line, rows=rows)
 
 
 def _check_duplicates(rows: CheckedRows, kind: Kind) -> None:
@@ -114,7 +115,7 @@ def _check_duplicates(rows: CheckedRows, kind: Kind) -> None:
         cure += " If the second column holds facets (diversity judgments), read them with --facets (facets=True)."
     facet = f" for facet {ids['facet']!r}" if "facet" in ids else ""
     query = table.query_of(pair.second)
-    first = f"row {pair.first + 1}" if table.line is None else f"line {table.line(pair.first)}"
+    first = f"row {table.source_row(pair.first) + 1}" if table.line is None else f"line {table.line(pair.first)}"
     raise table.error(
         pair.second,
         f"document {ids['doc_id']!r} is in query {query!r}{facet} twice (first on {first}). "

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from trueval.errors import PolicyError
 from trueval.files import Source, check_rows, id_notes
+from trueval.files.display_names import split_table
 from trueval.files.json.context_logs import Log, holds_contexts, read_log
 from trueval.files.libraries import library_name
 from trueval.files.memory.logs import read_rows
@@ -67,7 +68,7 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | S
     Raises:
         InputError: the source cannot be read, or a line of the log is bad.
     """
-    if library_name(source) is not None:
+    if library_name(source) is not None or split_table(source) is not None:
         return source
     with open_parts(source) as parts:
         # A large file is classified by its first bytes: one that does not begin as JSON is left unread for the fast

@@ -11,7 +11,7 @@ import polars as pl
 from trueval.errors import InputError
 from trueval.evaluation.notes import NOTHING_RELEVANT, unknown_documents
 from trueval.evaluation.scores import Scores
-from trueval.files.display_names import name_files
+from trueval.files.display_names import name_files, split_table
 from trueval.printable import first_ids
 from trueval.rag.context_inputs import InputRules
 from trueval.rag.evaluate_files import evaluate_files
@@ -72,7 +72,7 @@ def check_files(
         try:
             (one,) = evaluate_files(
                 judgments,
-                [f"{name}={path}"],
+                [path if split_table(path) is not None else f"{name}={path}"],
                 measures,
                 inputs=inputs,
                 content={},

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from mmap import mmap
+from typing import NamedTuple
 
 from trueval.errors import Place
 from trueval.files.source.memory_estimate import check_memory
@@ -34,13 +36,13 @@ class ArrowDamageError(Exception):
 class _Table:
     """A FlatBuffers table: a place in the data, and a list of where its fields are."""
 
-    def __init__(self, data: bytes, at: int) -> None:
+    def __init__(self, data: bytes | mmap, at: int) -> None:
         self.data, self.at = data, at
         self.fields = at - _integer(data, at, "<i")
         self.size = _integer(data, self.fields, "<H")
 
     @classmethod
-    def root(cls, data: bytes, at: int) -> _Table:
+    def root(cls, data: bytes | mmap, at: int) -> _Table:
         return cls(data, at + _integer(data, at, "<I"))
 
     def place(self, field: int) -> int | None:
@@ -69,7 +71,7 @@ class _Table:
         yield from range(place + 4, place + 4 + count * size, size)
 
 
-def _integer(data: bytes, at: int, form: str) -> int:
+def _integer(data: bytes | mmap, at: int, form: str) -> int:
     if at < 0:
         raise ArrowDamageError("an offset points before the file")
     return int(struct.unpack_from(form, data, at)[0])
@@ -81,24 +83,52 @@ def check_sizes(data: bytes, source: str) -> None:
     Raises:
         InputError: they contradict the file, or ask for more memory than the limit.
     """
+    costs = [each.cost for field in (DICTIONARIES, BATCHES) for each in _check_blocks(data, source, field)]
+    check_memory(sum(costs) + len(data), Place(source), held=len(data))
+
+
+def batch_rows(data: bytes | mmap, source: str) -> list[int]:
+    """The rows of each batch of a file that is read batch by batch, after checking their sizes.
+
+    Raises:
+        InputError: sizes contradict the file, or a batch with all dictionaries asks for more memory than the limit.
+    """
+    shared = sum(each.cost for each in _check_blocks(data, source, DICTIONARIES))
+    batches = _check_blocks(data, source, BATCHES)
+    for each in batches:
+        check_memory(shared + each.cost, Place(source))
+    return [each.rows for each in batches]
+
+
+class _Block(NamedTuple):
+    """A batch: its rows, values in all columns, and bytes without compression."""
+
+    rows: int
+    values: int
+    unpacked: int
+
+    @property
+    def cost(self) -> int:
+        return self.rows * ROW + self.values * VALUE + self.unpacked * BYTE
+
+
+def _check_blocks(data: bytes | mmap, source: str, field: int) -> list[_Block]:
+    """Check the batches of the footer, or the dictionaries."""
     try:
-        if not data.endswith(MAGIC):
+        if data[-len(MAGIC) :] != MAGIC:
             raise ArrowDamageError("it does not end in ARROW1")
         end = len(data) - len(MAGIC) - 4  # position of the length of the preceding footer
         footer = _Table.root(data, end - _integer(data, end, "<i"))
-        blocks = [block for field in (DICTIONARIES, BATCHES) for block in footer.structs(field, BLOCK)]
-        sizes = [_check_block(data, block) for block in blocks]
+        return [_check_block(data, block) for block in footer.structs(field, BLOCK)]
     except (ArrowDamageError, struct.error) as error:
         reason = str(error) if isinstance(error, ArrowDamageError) else "an offset points past its end"
         raise Place(source).error(
             f"the Arrow file is truncated or damaged ({reason}). Copy or write it again."
         ) from None
-    rows, values, unpacked = (sum(column) for column in zip(*sizes, strict=True)) if sizes else (0, 0, 0)
-    check_memory(rows * ROW + values * VALUE + unpacked * BYTE + len(data), Place(source), held=len(data))
 
 
-def _check_block(data: bytes, block: int) -> tuple[int, int, int]:
-    """Check a batch, and return its numbers of rows, of values in all columns, and of bytes without compression."""
+def _check_block(data: bytes | mmap, block: int) -> _Block:
+    """Check a batch."""
     start, head, body = _integer(data, block, "<q"), _integer(data, block + 8, "<i"), _integer(data, block + 16, "<q")
     if min(start, head, body) < 0 or start + head + body > len(data):
         raise ArrowDamageError("a batch lies outside")
@@ -109,10 +139,11 @@ def _check_block(data: bytes, block: int) -> tuple[int, int, int]:
         batch = batch.table(DICTIONARY_DATA)
     if kind not in (DICTIONARY_BATCH, RECORD_BATCH) or batch is None:
         raise ArrowDamageError("a batch is none")
-    return batch.integer(LENGTH, "<q"), _check_nodes(data, batch), _check_buffers(data, batch, start + head, body)
+    rows, values = batch.integer(LENGTH, "<q"), _check_nodes(data, batch)
+    return _Block(rows, values, _check_buffers(data, batch, start + head, body))
 
 
-def _check_nodes(data: bytes, batch: _Table) -> int:
+def _check_nodes(data: bytes | mmap, batch: _Table) -> int:
     values = 0
     if batch.integer(LENGTH, "<q") < 0:
         raise ArrowDamageError("a number of rows is below 0")
@@ -124,7 +155,7 @@ def _check_nodes(data: bytes, batch: _Table) -> int:
     return values
 
 
-def _check_buffers(data: bytes, batch: _Table, start: int, body: int) -> int:
+def _check_buffers(data: bytes | mmap, batch: _Table, start: int, body: int) -> int:
     is_packed = batch.place(COMPRESSION) is not None
     unpacked = 0
     for buffer in batch.structs(BUFFERS, NODE_OR_BUFFER):

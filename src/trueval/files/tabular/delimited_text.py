@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from trueval.errors import Place
 from trueval.files.columns import (
@@ -17,6 +20,7 @@ from trueval.files.columns import (
     pick_columns,
     refuse_equal_integers,
     refuse_repeated_columns,
+    run_column,
     squash,
 )
 from trueval.files.frame import Kind, RowTable, in_canonical_order, value_column
@@ -42,15 +46,40 @@ def sniff_delimiter(line: str) -> str:
     return next((c for c in "\t,;" if c in line), " ")
 
 
+class DelimitedRows(NamedTuple):
+    """The fields of a text with a header line.
+
+    Attributes:
+        frame: strings, under the names of the header line; repeated ones are numbered.
+        names: header line.
+        lines: gives the line of the header line, then that of each row, from 1.
+    """
+
+    frame: pl.DataFrame
+    names: list[str]
+    lines: Callable[[], NDArray[np.int64]]
+
+
 def read_delimited(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
-    """Read text whose first line names the columns; quotes are those of csv.
+    """Read text whose first line names the columns.
+
+    Raises:
+        InputError: as `delimited_rows`; or a column is missing.
+    """
+    found = delimited_rows(content, kind, facets)
+    table = canonical_table(found.frame, kind, content.source, facets, lambda row: int(found.lines()[row + 1]))
+    return table._replace(notes=table.notes + _judgments_note(found.names, kind, table))
+
+
+def delimited_rows(content: SourceBytes, kind: Kind, facets: bool = False) -> DelimitedRows:
+    """Parse text whose first line names the columns; quotes are those of csv.
 
     Spaces around fields are dropped where the header line has them too ("a, b, c"); else they belong to the field.
     Comment lines are skipped before the header line only, for an id may begin with "#".
 
     Raises:
-        InputError: a column is missing, a line has too many or too few fields, a quote is out of place, or the text
-            is not UTF-8.
+        InputError: a column is there twice, a line has too many or too few fields, a quote is out of place, or the
+            text is not UTF-8.
     """
     if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
@@ -75,10 +104,7 @@ def read_delimited(content: SourceBytes, kind: Kind, facets: bool = False) -> Ro
     # polars renames other repeated columns, and would hide those that must be refused.
     strings.columns = [name if name not in names[:at] else f"{name} {at}" for at, name in enumerate(names)]
     # The starts of records are computed again, only for error messages: storing them would take memory for every row.
-    table = canonical_table(
-        strings, kind, content.source, facets, lambda row: int(find_records(body, delimiter, "", before).lines[row + 1])
-    )
-    return table._replace(notes=table.notes + _judgments_note(names, kind, table))
+    return DelimitedRows(strings, names, lambda: find_records(body, delimiter, "", before).lines)
 
 
 def _header(body: bytes, delimiter: str, place: Place) -> list[str]:
@@ -149,18 +175,25 @@ def _judgments_note(names: list[str], kind: Kind, table: RowTable) -> tuple[str,
 
 
 def canonical_table(
-    frame: pl.DataFrame, kind: Kind, source: str, facets: bool = False, line: Callable[[int], int] | None = None
+    frame: pl.DataFrame,
+    kind: Kind,
+    source: str,
+    facets: bool = False,
+    line: Callable[[int], int] | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> RowTable:
     """Give the columns of a frame their canonical names and types.
 
     A run with ranks and no scores gets score = -rank.
 
     Raises:
-        InputError: a column is missing or of the wrong type, or a number does not parse.
+        InputError: a column is missing or of the wrong type, a number does not parse, or the rows are of several runs.
     """
     header = Place(source, None if line is None else line(-1))  # row -1 is the header line
     columns = pick_columns(frame.columns, kind, header, facets)
-    table = RowTable(frame, source, line)
+    if kind == "run":
+        _refuse_several_runs(frame, header)
+    table = RowTable(frame, source, line, rows=rows)
     value = value_column(kind)
     picked = [as_ids(frame[columns[name]], name, source) for name in ("query_id", "doc_id", "facet") if name in columns]
     notes: tuple[str, ...] = ()
@@ -176,7 +209,18 @@ def canonical_table(
     result = pl.DataFrame(picked)
     if value not in columns:
         result = result.with_columns(score=-pl.col("rank").cast(pl.Float64))
-    return RowTable(in_canonical_order(result), source, line, notes)
+    return RowTable(in_canonical_order(result), source, line, notes, rows=rows)
+
+
+def _refuse_several_runs(frame: pl.DataFrame, header: Place) -> None:
+    """Refuse a table whose column of runs has several values: their rows would be mixed."""
+    column = run_column(frame.columns)
+    if column is None or (count := frame[column].n_unique()) < 2:
+        return
+    raise header.error(
+        f"the rows are of {count:,} runs (column {column!r}), and one run belongs here. Name one of a file, "
+        f"FILE::{str(frame[column][0])[:80]}; or take all, one at a time, with trueval.Run.each(...)."
+    )
 
 
 def _numbers(table: RowTable, column: str, name: str) -> tuple[pl.Series, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import mmap
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -46,23 +46,46 @@ def read_parquet_rows(path: Path, fields: Sequence[str] | None = None) -> Iterat
     with explain_read_errors(place, "no such file. A collection holds its corpus and its queries. Add it."):
         before = file_state(path.stat())
         number = 0
-        for frame in _frames(path, label, fields):
+        wanted = None if fields is None else {*ID_KEYS, *fields}
+        for frame in parquet_frames(path, label, lambda schema: _columns(schema, label, fields), wanted):
             yield from _rows(frame, label, number)
             number += frame.height
-        _note(path)
+        note_file(path)
         if file_state(path.stat()) != before:
             raise place.error(CHANGED)
 
 
-def _frames(path: Path, label: str, fields: Sequence[str] | None) -> Iterator[pl.DataFrame]:
-    """The rows, some at a time; ids are the first column."""
-    groups = _check_row_groups(path, label, None if fields is None else {*ID_KEYS, *fields})
+def parquet_columns(path: Path, label: str) -> list[str]:
+    """The names of the columns of a parquet file.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    _check_row_groups(path, label, ())
+    with explain_damage(label):
+        return list(pl.read_parquet_schema(path))
+
+
+def parquet_frames(
+    path: Path, label: str, choose: Callable[[pl.Schema], list[str]], names: Container[str] | None = None
+) -> Iterator[pl.DataFrame]:
+    """The rows of a parquet file, some at a time.
+
+    Args:
+        label: what messages call the file.
+        choose: the columns to read.
+        names: columns whose sizes count for the memory; None for all.
+
+    Raises:
+        InputError: the file is damaged, or rows that are read together take more memory than they may.
+    """
+    groups = _check_row_groups(path, label, names)
     scanned = pl.scan_parquet(str(path), glob=False)
-    with _explain_damage(label):
-        columns = _columns(scanned.collect_schema(), label, fields)
+    with explain_damage(label):
+        columns = choose(scanned.collect_schema())
     start = 0
     for rows in _slices(groups):
-        with _explain_damage(label):
+        with explain_damage(label):
             frame = scanned.select(columns).slice(start, rows).collect()
         check_strings(frame, Place(label))
         yield frame
@@ -98,13 +121,18 @@ def _check_row_groups(path: Path, label: str, names: Container[str] | None) -> l
 
 
 @contextmanager
-def _explain_damage(label: str) -> Iterator[None]:
+def explain_damage(label: str, words: str = "parquet") -> Iterator[None]:
+    """Report what polars cannot read as damage of the file.
+
+    Raises:
+        InputError: it cannot.
+    """
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise Place(label).error(
-            f"the parquet file is truncated or damaged ({reason}). Copy or write it again."
+            f"the {words} file is truncated or damaged ({reason}). Copy or write it again."
         ) from error
 
 
@@ -133,9 +161,9 @@ def _rows(frame: pl.DataFrame, label: str, number: int) -> Iterator[TextRow]:
         raise Place(label, row=number + stop).error("the id is empty. Each text must have an id. Write one.")
 
 
-def _note(path: Path) -> None:
-    """Hash the file, if fingerprints are collected."""
-    if (seen := recorder()) is not None:
+def note_file(path: Path) -> None:
+    """Hash the file, if fingerprints are collected and it has none yet."""
+    if (seen := recorder()) is not None and seen.get(str(path)) is None:
         with path.open("rb", buffering=0) as file:
             hashed = HashedStream(file)
             stream = io.BufferedReader(hashed, PIECE)
