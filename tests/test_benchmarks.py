@@ -21,6 +21,7 @@ SMALL = {
     "hps.py --batches 1 --lengths 32 --pairs 1000": "1000 pairs scored in float32",
     "hps_gpu.py --batches 1 --lengths 128": "torch",
     "large_corpus.py --passages 2000": "| bm25 | 2,000 |",
+    "live.py --calls 20 --rounds 1 --at-once 2": "| 2 | ",
     "names_of_titles.py {titles} {table}": "1 of 2 titles: Jakob Böhme\n",
     "probe_names.py --group bm25 --queries 5 --runs 2": "| author_position_shift |",
     "routing.py --help": "--cache CACHE",  # one collection takes an hour

@@ -8,6 +8,7 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.models.hosted.failures import CallError
+from trueval.retrieval.live import engine_answer
 from trueval.retrieval.live.engine_answer import Fields, dig, documents_of
 from trueval.run import Run
 
@@ -106,3 +107,39 @@ def test_what_cannot_be_read_is_refused_by_its_key(answer: Any, fields: Fields, 
 def test_an_answer_of_a_part_of_the_index_is_a_failure_that_may_pass(answer: Any) -> None:
     with pytest.raises(CallError, match="partial answer"):
         documents_of(answer)
+
+
+HITS: list[Any] = [
+    {"id": "d1", "score": 1.5},
+    {"id": "d1", "score": 1},
+    {"id": 7, "score": 1.5},
+    {"id": "", "score": 1.5},
+    {"id": "d1", "score": "1.5"},
+    {"id": "d1", "score": float("nan")},
+    {"id": "d1", "score": True},
+    {"id": "d1"},
+    {"score": 1.5},
+    {"id": "d1", "score": 1.5, "document": {"id": "d2"}},
+    {"id": "d1", "score": 1.5, "metadata": {"relevance_score": 0.5}},
+    {"payload": {"id": "d3"}, "id": "d1", "score": 1.5},
+    {"payload.id": "d4", "payload": {"id": "d3"}, "score": 1.5},
+    {"payload": [{"id": "d3"}], "score": 1.5},
+    "d1",
+    ["d1", 1.5],
+    None,
+]
+PATHS = [Fields(), Fields(id="id"), Fields(id="id", score="score"), Fields(id="payload.id", score="-score")]
+
+
+@pytest.mark.parametrize("fields", PATHS)
+@pytest.mark.parametrize("hit", HITS)
+def test_the_short_way_reads_what_the_long_way_reads(hit: Any, fields: Fields, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> object:
+        try:
+            return documents_of([{"id": "d0", "payload": {"id": "p0"}, "score": 2.5}, hit], fields)
+        except InputError as error:
+            return str(error)
+
+    found = read()
+    monkeypatch.setattr(engine_answer, "_read_plainly", lambda *_: None)
+    assert repr(found) == repr(read())  # in which NaN equals NaN

@@ -1,6 +1,7 @@
 """Live retrieval: what a loopback engine does is measured as planted, and less than was asked for gives no number."""
 
 import json
+import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from tests.retrieval.live.engine import Engine, planted, serving
 import trueval as tv
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.retries import Retries
-from trueval.retrieval.live.live import retrieve_live
+from trueval.retrieval.live.live import plain_run, retrieve_live
+from trueval.run import Run
 
 need("httpx2", extra="hosted")
 
@@ -244,3 +246,45 @@ def test_no_query_and_no_document_are_refused() -> None:
         retrieve_live(lambda text: [], {"q": "x"})
     found = retrieve_live(lambda text: [text] if text == "x" else [], {"q": "x", "r": "y"})
     assert (found.result.lists.empty, found.run.empty) == (1, ("r",))
+
+
+def test_plain_lists_become_the_run_that_rows_of_a_log_become() -> None:
+    rng, plain = random.Random(3), 0
+    for _ in range(200):
+        queries = [f"q{place}" for place in range(rng.randint(1, 5))]
+        lists = [
+            [
+                {"id": rng.choice("abcdéf "), "score": rng.choice([1, 1.5, 2, -3.25, 1e-9])}
+                for _ in range(rng.randint(0, 3))
+            ]
+            for _ in queries
+        ]
+        found = plain_run(queries, lists, "engine")
+        if found is None:
+            continue
+        plain += 1
+        of_log = Run.of([{"query": query, "documents": each} for query, each in zip(queries, lists, strict=True)])
+        assert found.frame.equals(of_log.frame)
+        assert found.empty == of_log.empty
+        assert found.notes == tuple(note.replace("rows: ", "engine: ", 1) for note in of_log.notes)
+    assert plain > 50
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        ["d1"],
+        [["d1", 1.0]],
+        [{"id": "d1"}],
+        [{"id": "d1", "score": 1.0, "source": "a"}],
+        [{"id": 7, "score": 1.0}],
+        [{"id": "d1", "score": True}],
+        [{"id": "d1", "score": float("nan")}],
+        [{"id": "d1", "score": 2**60}],
+        [{"id": "", "score": 1.0}],
+        [{"id": "d1", "score": 2.0}, {"id": "d1", "score": 1.0}],
+        [{"id": "d1", "score": 1.0}, {"id": "d2", "score": 2.0}],
+    ],
+)
+def test_lists_that_need_a_remark_or_an_error_are_left_to_the_reader_of_logs(documents: list[Any]) -> None:
+    assert plain_run(["q"], [documents], "engine") is None

@@ -109,6 +109,28 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
     return CallError(kind, reason, status, read_retry_after(headers), billed=status in GATEWAY)
 
 
+def timed_out(host: str, seconds: float, *, billed: bool) -> CallError:
+    """The failure of a call that took too long, which may pass."""
+    return CallError(FailureKind.BUSY, f"timeout: {host} did not answer within {seconds:g} seconds", billed=billed)
+
+
+def unreachable(host: str, said: str) -> CallError:
+    """The failure of a call that was not sent."""
+    return CallError(FailureKind.LOST, f"no connection: {host} cannot be reached ({said})")
+
+
+def cut_off(host: str, said: str) -> CallError:
+    """The failure of a call whose connection broke; what was sent may be billed."""
+    return CallError(FailureKind.BUSY, f"cut: {host} broke off before its answer was whole ({said})", billed=True)
+
+
+def too_large(most: int) -> CallError:
+    """The failure for a response of more than so many bytes."""
+    return CallError(
+        FailureKind.REFUSED, f"{BROKEN}: it has more than {most / 2**20:.4g} MiB, and was not read", billed=True
+    )
+
+
 def cure_of(failure: CallError, variable: str) -> str:
     """How the user can fix it, in one or two sentences.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from trueval.models.hosted.failures import BROKEN, CallError, FailureKind
+from trueval.models.hosted.failures import BROKEN, CallError, FailureKind, too_large
 
 MIB: Final = 2**20
 MOST: Final = 64 * MIB  # maximum bytes of a decoded response, unless the request can need more
@@ -92,7 +92,7 @@ class ResponseBounds:
         if packed not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise CallError(FailureKind.REFUSED, f"{BROKEN}: it is packed in a way that was not asked for", billed=True)
         if int(response.headers.get("content-length", "0")) > self._call.most:  # h11 accepts only digits
-            raise self._too_large()
+            raise too_large(self._call.most)
         response.headers.pop("content-encoding", None)
         pieces = response.stream
         if packed not in ("", "identity"):
@@ -113,18 +113,12 @@ class ResponseBounds:
                 raise CallError(FailureKind.BUSY, f"{BROKEN}: it cannot be unpacked ({error})", billed=True) from error
             left -= len(whole)
             if left < 0 or came < 0:
-                raise self._too_large()
+                raise too_large(self._call.most)
             held += whole
             if len(held) >= PIECE:
                 yield bytes(held)
                 held.clear()
         yield bytes(held)
-
-    def _too_large(self) -> CallError:
-        most = self._call.most / MIB
-        return CallError(
-            FailureKind.REFUSED, f"{BROKEN}: it has more than {most:.4g} MiB, and was not read", billed=True
-        )
 
 
 def _stream(http: ModuleType, pieces: Iterator[bytes], inner: Any) -> Any:

@@ -9,11 +9,11 @@ import math
 import os
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -21,9 +21,19 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.extras import need
+from trueval.files.json.quick_json import read_json
 from trueval.models.hosted.account import ServiceUsage
 from trueval.models.hosted.api_keys import Secret
-from trueval.models.hosted.failures import BROKEN, CallError, FailureKind, failure_of, message_of
+from trueval.models.hosted.failures import (
+    BROKEN,
+    CallError,
+    FailureKind,
+    cut_off,
+    failure_of,
+    message_of,
+    timed_out,
+    unreachable,
+)
 from trueval.models.hosted.response_bounds import ResponseBounds
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
@@ -47,6 +57,47 @@ class UnusableError(Exception):
     """A billed response that is invalid, with the reason in words."""
 
 
+class Headers(Protocol):
+    """Headers of HTTP."""
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Names and values."""
+
+
+class Response(Protocol):
+    """What is read of a response of HTTP."""
+
+    @property
+    def status_code(self) -> int:
+        """Status of HTTP."""
+
+    @property
+    def text(self) -> str:
+        """The decoded body."""
+
+    @property
+    def headers(self) -> Headers:
+        """Headers, with names in any case."""
+
+
+def parse_response(response: Response, key: Secret) -> Any:
+    """The JSON of a response, with the key redacted.
+
+    Raises:
+        CallError: its status is not 2xx, or it is not JSON.
+    """
+    status, text = int(response.status_code), response.text
+    if not 200 <= status < 300:
+        headers = {name.lower(): key.redact(value) for name, value in response.headers.items()}
+        raise failure_of(status, headers, key.redact(text))
+    try:
+        return key.redact_json(read_json(text), text)
+    except (ValueError, RecursionError) as error:
+        # A proxy's page, or a truncated response: a retry may well succeed.
+        shown = message_of(key.redact(text))[:80]
+        raise CallError(FailureKind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}", billed=True) from error
+
+
 def need_hosted(module: str) -> ModuleType:
     """Import a module of the extra `hosted` late, and return it.
 
@@ -57,7 +108,7 @@ def need_hosted(module: str) -> ModuleType:
 
 
 @cache
-def _certificates() -> Any:
+def load_certificates() -> Any:
     """The SSL context, loaded once: that takes a tenth of a second."""
     return need_hosted("httpx2").create_ssl_context()
 
@@ -75,7 +126,7 @@ class Client(ABC):
         self.url, self.key, self.timeout = url, key, timeout
         self.http = need_hosted("httpx2")
         # Redirects are not followed: texts go only to the host that was named before the first call.
-        self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
+        self.options = {"verify": load_certificates(), "timeout": timeout, "follow_redirects": False}
         # No proxy for a server on this machine, since texts that are said to stay here would leave it.
         self.options["trust_env"] = not is_this_machine(url)
         self.bounds = ResponseBounds(self.http)
@@ -116,7 +167,7 @@ class Client(ABC):
             CallError: it is not answered.
         """
         self.bounds.begin(self.timeout, most)
-        return self.parse_response(self.send(path, body))
+        return parse_response(self.send(path, body), self.key)
 
     @abstractmethod
     def send(self, path: str, body: Mapping[str, object]) -> Any:
@@ -134,33 +185,11 @@ class Client(ABC):
         nowhere = isinstance(cause, (self.http.ConnectError, self.http.ConnectTimeout, self.http.PoolTimeout))
         unsent = nowhere or isinstance(cause, (self.http.UnsupportedProtocol, self.http.InvalidURL))
         if isinstance(cause, self.http.TimeoutException):  # which may be transient
-            reason = f"timeout: {self.host} did not answer within {self.timeout:g} seconds"
-            return CallError(FailureKind.BUSY, reason, billed=not unsent)
+            return timed_out(self.host, self.timeout, billed=not unsent)
         said = self.key.redact(" ".join(str(cause).split())) or type(cause).__name__
         if unsent:
-            return CallError(FailureKind.LOST, f"no connection: {self.host} cannot be reached ({said})")
-        return CallError(
-            FailureKind.BUSY, f"cut: {self.host} broke off before its answer was whole ({said})", billed=True
-        )
-
-    def parse_response(self, response: Any) -> Any:
-        """The JSON of a response, with the key redacted.
-
-        Raises:
-            CallError: its status is not 2xx, or it is not JSON.
-        """
-        status, text = int(response.status_code), response.text
-        if not 200 <= status < 300:
-            headers = {name: self.key.redact(value) for name, value in response.headers.items()}
-            raise failure_of(status, headers, self.key.redact(text))
-        try:
-            return self.key.redact_json(json.loads(text), text)
-        except (ValueError, RecursionError) as error:
-            # A proxy's page, or a truncated response: a retry may well succeed.
-            shown = message_of(self.key.redact(text))[:80]
-            raise CallError(
-                FailureKind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}", billed=True
-            ) from error
+            return unreachable(self.host, said)
+        return cut_off(self.host, said)
 
 
 class HttpClient(Client):

@@ -79,6 +79,8 @@ def documents_of(answer: object, fields: Fields = Fields()) -> list[object]:  # 
     """
     _refuse_partial(answer)
     hits, fields = _find_hits(answer, fields)
+    if (plainly := _read_plainly(hits, fields)) is not None:
+        return plainly
     return [_document(hit, place, fields) for place, hit in enumerate(hits, 1)]
 
 
@@ -100,8 +102,52 @@ def dig(value: object, path: str) -> Any:
     return value
 
 
+def _read_plainly(hits: Sequence[Any], fields: Fields) -> list[Any] | None:
+    """Documents of objects with a text as id and a number as score, in a tenth of the time of `_document`.
+
+    None where a hit needs a closer look, which also says what is wrong with it.
+    """
+    if bool(fields.id) != bool(fields.score) or not all(type(hit) is dict for hit in hits):
+        return None
+    try:
+        ids = _values(hits, fields.id or "id")
+        scores = _values(hits, fields.score.removeprefix("-") or "score")
+    except (KeyError, TypeError):
+        return None
+    if not (set(map(type, ids)) <= {str} and set(map(type, scores)) <= {float, int}) or "" in ids:
+        return None
+    if not all(score == score for score in scores):
+        return None
+    if fields.id:
+        sign = -1.0 if fields.score.startswith("-") else 1.0
+        return [{"id": doc_id, "score": sign * score} for doc_id, score in zip(ids, scores, strict=True)]
+    if all(len(hit) == 2 for hit in hits):
+        return list(hits)
+    if not all(map(WRAPPERS.isdisjoint, hits)):
+        return None
+    return [{"id": doc_id, "score": score} for doc_id, score in zip(ids, scores, strict=True)]
+
+
+def _values(hits: Sequence[dict[str, Any]], path: str) -> list[Any]:
+    """What is at a path of keys in each hit.
+
+    Raises:
+        KeyError: there is nothing in one of them, or a key with a dot, which `dig` prefers.
+        TypeError: a step is not inside an object.
+    """
+    first, *steps = path.split(".")
+    if steps and any(path in hit for hit in hits):
+        raise KeyError(path)
+    found = [hit[first] for hit in hits]
+    for step in steps:
+        found = [value[step] for value in found]
+    return found
+
+
 def _refuse_partial(answer: object) -> None:
     for path, whole in WHOLE.items() if isinstance(answer, Mapping) else ():
+        if path.partition(".")[0] not in answer:
+            continue
         found = dig(answer, path)
         if found is not None and found != whole:
             raise CallError(FailureKind.BUSY, f"partial answer: {path} is {reprlib.repr(found)}")
@@ -119,7 +165,7 @@ def _find_hits(answer: Any, fields: Fields) -> tuple[Sequence[Any], Fields]:
         return list(hits), fields
     if isinstance(answer, Mapping):
         for shape in SHAPES:
-            hits = dig(answer, shape.hits)
+            hits = dig(answer, shape.hits) if shape.hits.partition(".")[0] in answer else None
             if _is_list(hits) and all(isinstance(hit, Mapping) and dig(hit, shape.id) is not None for hit in hits[:1]):
                 scored = bool(hits) and dig(hits[0], shape.score) is not None
                 return hits, fields.over(shape if scored else shape._replace(score=""))
@@ -154,7 +200,7 @@ def _document(hit: object, place: int, fields: Fields) -> Any:
             found["score"] = _score(dig(hit, fields.score.removeprefix("-")), place, fields.score)
         return found
     if isinstance(hit, Mapping) and _is_plain(hit.get("id"), hit.get("score")) and WRAPPERS.isdisjoint(hit):
-        return {"id": hit["id"], "score": hit["score"]}  # what most engines give, in a tenth of the time
+        return {"id": hit["id"], "score": hit["score"]}
     item = plain(hit)
     entry = read_entry(item, "documents")
     if entry is None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ from trueval.errors import InputError, PolicyError
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from trueval.collection import Collection
     from trueval.evaluation.scores import Scores
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
         LiveTiming,
     )
     from trueval.run import Run
+
+
+MOST_EXACT = 2**53  # a larger integer may equal another one as float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,12 +230,55 @@ def _run(query_ids: Sequence[str], answers: Sequence[Answer], name: str) -> Run:
 
     if not any(answer.documents for answer in answers):
         raise InputError(f"{name}: none of {len(answers)} queries found a document. Is the index filled?")
+    if (plainly := plain_run(query_ids, [answer.documents for answer in answers], name)) is not None:
+        return plainly
     rows = [{"query": query, "documents": answer.documents} for query, answer in zip(query_ids, answers, strict=True)]
     try:
         run = Run.of(rows, name=name)
     except InputError as error:
         raise InputError(str(error).replace("rows: ", f"{name}, answer in ", 1)) from None
     return replace(run, source=name, notes=tuple(note.replace("rows: ", f"{name}: ", 1) for note in run.notes))
+
+
+def plain_run(query_ids: Sequence[str], lists: Sequence[Sequence[Any]], name: str) -> Run | None:
+    """The run of documents that have an id and a score alone, as most engines list them.
+
+    It is that of `Run.of` for rows of a log, in a twentieth of the time; None where rows of a log say more, or say what
+    is wrong.
+    """
+    import numpy as np
+    import polars as pl
+
+    from trueval.files.frame import empty_note
+    from trueval.run import Run
+
+    documents = [document for each in lists for document in each]
+    if not all(type(document) is dict and document.keys() == {"id", "score"} for document in documents):
+        return None
+    ids, scores = [document["id"] for document in documents], [document["score"] for document in documents]
+    if set(map(type, ids)) != {str} or not set(map(type, scores)) <= {float, int}:
+        return None
+    if not all(-MOST_EXACT < score < MOST_EXACT for score in scores):  # also none is NaN
+        return None
+    sizes = [len(each) for each in lists]
+    queries = pl.Series("query_id", query_ids, pl.String).gather(np.repeat(np.arange(len(sizes)), sizes))
+    values = np.array(scores, dtype=np.float64)
+    if _all_rise(values, np.cumsum([0, *sizes])):
+        return None
+    try:
+        run = Run.from_frame(pl.DataFrame({"query_id": queries, "doc_id": ids, "score": values}), name=name)
+    except InputError:
+        return None
+    empty = tuple(query for query, size in zip(query_ids, sizes, strict=True) if not size)
+    own = (note.replace(f"{run.source}: ", f"{name}: ", 1) for note in run.notes)
+    return replace(run, source=name, notes=(*empty_note(name, empty), *own), empty=empty)
+
+
+def _all_rise(scores: NDArray[np.float64], offsets: NDArray[np.int64]) -> bool:
+    """Whether scores rise down every list that has more than one, as distances do."""
+    lists = [scores[begin:end] for begin, end in pairwise(offsets.tolist())]
+    several = [each for each in lists if len(each) > 1 and each.min() < each.max()]
+    return bool(several) and all((each[1:] >= each[:-1]).all() for each in several)
 
 
 def _evaluate_listed(run: Run, judged: CutMeasure) -> Scores:

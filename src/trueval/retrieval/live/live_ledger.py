@@ -9,16 +9,15 @@ A live engine changes, so a ledger is for one job: whoever has the result remove
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import threading
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from trueval.errors import InputError
+from trueval.files.json.quick_json import read_json, write_json
 
 # 1: first version.
 FORMAT: Final = 1
@@ -80,7 +79,7 @@ class LiveLedger:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab")
             if self._file.tell() == 0:
-                self._write({"live": FORMAT, "retriever": retriever, "k": k, "began": self.began})
+                self._write(write_json({"live": FORMAT, "retriever": retriever, "k": k, "began": self.began}))
             elif path.read_bytes()[-1:] != b"\n":  # of a process that was killed
                 self._file.write(b"\n")
         except OSError as error:
@@ -106,16 +105,17 @@ class LiveLedger:
         Raises:
             InputError: it cannot be written.
         """
-        call, query, text = question.key
+        key = call, query, text = question.key
+        line = write_json({"call": call, "query": query, "text": text, **answer._asdict()}) if self._file else b""
         with self._lock:
-            self.answers[question.key] = answer
-            self._write({"call": call, "query": query, "text": text, **answer._asdict()})
+            self.answers[key] = answer
+            self._write(line)
 
-    def _write(self, line: Mapping[str, object]) -> None:
+    def _write(self, line: bytes) -> None:
         if self._file is None:
             return
         try:
-            self._file.write((json.dumps(line) + "\n").encode())
+            self._file.write(line + b"\n")
             self._file.flush()
         except OSError as error:
             raise InputError(
@@ -146,7 +146,7 @@ class LiveLedger:
 
 def _decode_line(line: bytes) -> dict[str, object] | None:
     try:
-        found = json.loads(line)
+        found = read_json(line)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
