@@ -59,3 +59,10 @@ def test_what_cannot_be_bounded_is_refused(
     found = trueval("precision", "bound", "qrels.trec", "one.trec", *arguments)
     assert (found.status, found.out) == (status, "")
     assert message in " ".join(found.err.split())
+
+
+def test_what_looks_wrong_is_said_once(trueval: Command, files: Path) -> None:
+    (files / "rubric.trec").write_text("q 0 a 5\nq 0 b 1\n", encoding="utf-8")
+    found = trueval("precision", "bound", "rubric.trec", "one.trec", "-m", "RR nDCG")
+    assert found.status == 0, found.err
+    assert found.err.count("RR takes every judged document for relevant") == 1

@@ -1,5 +1,6 @@
 """`trueval precision bound`: what measures can become if every score moves by at most so much."""
 
+import warnings
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
+from trueval.errors import TruevalWarning
 
 
 @common_options("within", "measures", "rel", "out", "form")
@@ -56,7 +58,8 @@ def bound(
     if output.out is not None:
         check_folder(output.out)
     reading = inputs.to_inputs(chosen, policy.grade_map())
-    with record_files() as seen, progress(1 + len(runs)) as begin:
+    with record_files() as seen, progress(1 + len(runs)) as begin, warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # the same lines are notes of the result
         begin(qrels)
         pairs = reading.read_runs(runs, reading.read_judgments(qrels), begin)
         found = bound_runs(((pair.run, pair.judgments) for pair in pairs), chosen, width, rules)
