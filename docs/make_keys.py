@@ -20,8 +20,8 @@ program checks, and a test compares them; a table means the same in each file. A
 its line and the nearest name, so that no typing error is a default. Paths are found from the folder of the file.
 
 `trueval schema sweep > sweep.json` prints the JSON Schema of a file, also of a `pipeline`, a `live` retriever,
-a `golden` set and `prices`. Editors with Taplo (Even Better TOML) complete keys from it and mark errors, where the file
-begins with `#:schema sweep.json`. [The sample sweep](../examples/sweep.toml) shows it.
+a `golden` set, a `router` and `prices`. Editors with Taplo (Even Better TOML) complete keys from it and mark errors,
+where the file begins with `#:schema sweep.json`. [The sample sweep](../examples/sweep.toml) shows it.
 """
 TITLES = {
     "pipeline": ("Pipeline", "`trueval retrieve --pipeline`: [retrieval](retrieval.md)."),
@@ -38,6 +38,10 @@ TITLES = {
         "`trueval sweep`: [tradeoff](tradeoff.md). All tables of a pipeline but [corpus] may have lists of values, "
         "and so may [[configuration]], which also has `name` and `queries.rewrite`. [judge] is that of a golden set.",
     ),
+    "router": (
+        "Router",
+        "`trueval frontier --route` writes it, and `tv.Router.load` reads it: [routing](route.md).",
+    ),
     "prices": (
         "Prices",
         "`book` in [prices] of a sweep. [rerankers], [embedders] and [generators] have a table for each name.",
@@ -52,12 +56,12 @@ def tables(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, node in schema["properties"].items():
         if "properties" in node:
             yield f"[{name}]", node
-        elif "additionalProperties" in node:
+        elif isinstance(node.get("additionalProperties"), dict) and "properties" in node["additionalProperties"]:
             yield f"[{name}.NAME]", node["additionalProperties"]
         elif name != "configuration":
             alone[name] = node
     if alone:
-        yield "The book", {"properties": alone, "required": list(alone), "description": "What holds for all prices."}
+        yield "Alone", {"properties": alone, "required": list(alone), "description": "What holds for the whole file."}
 
 
 def rows(table: dict[str, Any], known: dict[str, str]) -> Iterator[str]:

@@ -31,6 +31,8 @@ FACE = [
     "Minimum",
     "NoiseSettings",
     "Policy",
+    "Router",
+    "RouterChoice",
     "Run",
     "ScorerRequest",
     "Scores",

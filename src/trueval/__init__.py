@@ -18,6 +18,8 @@ __all__ = [
     "Minimum",
     "NoiseSettings",
     "Policy",
+    "Router",
+    "RouterChoice",
     "Run",
     "ScorerRequest",
     "Scores",
@@ -78,9 +80,11 @@ if TYPE_CHECKING:
     from trueval.probes.scorer_request import ScorerRequest
     from trueval.retrieval.cuts.cuts import cuts
     from trueval.retrieval.live.live import retrieve_live
+    from trueval.retrieval.pipeline.router import Router
     from trueval.retrieval.retrieve import retrieve
     from trueval.run import Run
     from trueval.tradeoff.frontier.frontier import frontier
+    from trueval.tradeoff.route.certificate import RouterChoice
     from trueval.tradeoff.runner.sweep import sweep
 
 # Module of each public name. A name is imported on first access (PEP 562), so that `import trueval` loads nothing
@@ -97,6 +101,8 @@ _HOMES = {
     "Minimum": "trueval.comparison.limits",
     "NoiseSettings": "trueval.probes.noise_settings",
     "Policy": "trueval.policy.policy",
+    "Router": "trueval.retrieval.pipeline.router",
+    "RouterChoice": "trueval.tradeoff.route.certificate",
     "Run": "trueval.run",
     "ScorerRequest": "trueval.probes.scorer_request",
     "Scores": "trueval.evaluation.scores",

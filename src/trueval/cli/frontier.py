@@ -1,14 +1,20 @@
 """`trueval frontier`: the Pareto-optimal configurations of a sweep, and which one to ship."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from trueval.cli.options import Form, OutputOptions, with_groups
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, say, show, talk, write_atomically
 from trueval.cli.short_help import common_options
+
+if TYPE_CHECKING:
+    from trueval.tradeoff.route.certificate import RouterChoice
+
+ROUTER = "router.toml"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,19 +80,66 @@ class FrontierOptions:
     ] = None
 
 
-@common_options("max_latency_ms", "max_cost", "min_quality", "sure", "rule", "out", "form")
+@dataclass(frozen=True, eq=False, repr=False)
+class RouterOptions:
+    """A router of the candidates of each query, with its certificate."""
+
+    panel: ClassVar = "Router"
+
+    route: Annotated[
+        bool,
+        typer.Option(
+            "--route",
+            help="Certify a router of the reranker's depth, and write router.toml to --out, or to SWEEP_DIR.",
+        ),
+    ] = False
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Loss of quality against always more candidates that the router may have: in expectation, or with a "
+            "probability of --level where that is given. Default: .02.",
+        ),
+    ] = None
+    features: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Features that it may read, separated by commas. Default: all of scores."),
+    ] = None
+
+    def choice(self, level: float | None) -> "RouterChoice | None":
+        """The promise that is asked for; None without.
+
+        Args:
+            level: as given; None for a promise in expectation.
+        """
+        from trueval.retrieval.pipeline.router import FEATURES
+        from trueval.tradeoff.route.certificate import EPSILON, RouterChoice
+
+        if not self.route:
+            given = [f"--{name}" for name in ("epsilon", "features") if getattr(self, name) is not None]
+            if given:
+                raise typer.BadParameter("goes with --route.", param_hint=" ".join(given))
+            return None
+        names = FEATURES if self.features is None else tuple(self.features.replace(" ", "").split(","))
+        return RouterChoice(EPSILON if self.epsilon is None else self.epsilon, level, names)
+
+
+@common_options("max_latency_ms", "max_cost", "min_quality", "sure", "rule", "route", "out", "form")
 @with_groups
 def frontier(
     directory: Annotated[Path, typer.Argument(metavar="SWEEP_DIR", help="What --out of trueval sweep named.")],
     *,
     limits: LimitOptions,
     chances: FrontierOptions,
+    routing: RouterOptions,
     output: OutputOptions,
     form: Form = "table",
 ) -> None:
     """Says which configuration to ship under your limits.
 
     Example: trueval frontier results --max-latency-ms 500 --max-cost 2.5 --out results
+
+    Example: trueval frontier results --route --epsilon .02
     """
     from trueval.tradeoff.frontier.frontier import frontier as find
     from trueval.tradeoff.views.kind import FRONTIER
@@ -106,10 +159,19 @@ def frontier(
         resamples=chances.resamples,
         seed=chances.seed,
         sure=limits.sure,
+        route=routing.choice(chances.level),
     )
+    files: Any = {ROUTER: partial(_write_router, text=found.router_toml())} if routing.route else {}
     result = found.to_dict()
     if output.out is not None:
-        save(output.out, (FRONTIER, result), page=True)
+        save(output.out, (FRONTIER, result), others=files, page=True)
+    elif routing.route:
+        _write_router(directory / ROUTER, found.router_toml())
+        say(f"wrote {directory / ROUTER}")
     if form == "json":
         talk(result["notes"])
     show(FRONTIER, result, form, percent=output.percent)
+
+
+def _write_router(path: Path, text: str) -> None:
+    write_atomically(path, text)

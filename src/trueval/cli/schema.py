@@ -13,13 +13,14 @@ FILES: Final = {
     "golden": "trueval.golden.build.golden_tables:GoldenFile",
     "live": "trueval.retrieval.live.live_tables:LiveFile",
     "sweep": "trueval.tradeoff.config.sweep_tables:SweepFile",
+    "router": "trueval.retrieval.pipeline.router_tables:RouterFile",
     "prices": "trueval.cost.price_tables:PriceBookFile",
 }
 
 
 def schema(
     file: Annotated[
-        Literal["pipeline", "live", "golden", "sweep", "prices"], typer.Argument(help="What the file says.")
+        Literal["pipeline", "live", "golden", "sweep", "router", "prices"], typer.Argument(help="What the file says.")
     ],
 ) -> None:
     """Prints the JSON Schema of a file that you write.

@@ -154,9 +154,18 @@ def test_the_drop_is_one_more_signal_at_its_price(
     before = len(log)
     found = routed(cache=tmp_path, noise=QueryNoise(cost=0.25))
     assert [each for each, _ in log[before:]] == ["embed"]  # the queries with chatter, and no pair
-    assert [each.name for each in found.rules] == ["either", "margin", "entropy", "drop", "linear"]
+    assert [each.name for each in found.rules] == [
+        "either",
+        "margin",
+        "entropy",
+        "gap",
+        "tied",
+        "nqc",
+        "drop",
+        "linear",
+    ]
     for rule in found.rules:
-        extra = 0.0 if rule.name in ("margin", "entropy") else 0.25
+        extra = 0.25 if rule.name in ("either", "drop", "linear") else 0.0
         assert rule.cost == pytest.approx(1 + 2 * rule.share + extra)
     assert (found["margin"].share, found["margin"].cost) == (plain["margin"].share, plain["margin"].cost)
     assert (found["fewer"].cost, found["more"].cost) == (1, 3)

@@ -298,7 +298,12 @@ def test_routing_is_shown_with_both_depths_and_a_random_router() -> None:
     assert texts["always 50"][5:] == ["", "-0.0200", "", "–", "–", ""]
     assert [cell.value for cell in curve.rows[0].cells] == [0.1, 0.1, 0.782, 0.781]
     markdown = str(SWEEP.write(sweep, "markdown"))
-    assert "| either | .300 | 65 | 0.7920 | [0.7620, 0.8220] | +0.0120 | -0.0080 | +0.0060 | yes |" in markdown
+    assert (
+        "| either | .300 | 65 | 0.7920 | [0.7620, 0.8220] | +0.0120 | -0.0080 | +0.0060 | [-0.0040, +0.0160] | yes |"
+        in markdown
+    )
+    assert "Routing by either gives .300 of the queries 100 candidates instead of 50" in markdown
+    assert "Rules of routing" in str(SWEEP.write(sweep, "latex"))
 
 
 def made_route() -> dict[str, Any]:

@@ -2,19 +2,20 @@
 
     margin    score of the first document - score of the k-th of the dense list; of unit vectors, a margin of cosines
     entropy   -sum p ln p / ln n of the softmax p over the reranker's logits of the first n candidates; 0 for one
+    gap, tied, nqc   of the scores of the dense list: retrieval/pipeline/router.py, which computes all but the drop
     drop      1 - cosine of the query and the query with noise around it (probes/query_noise.py); one more embedding
 
 P-B section 5 names both but defines neither. The mean gap between neighbors is margin / (k - 1), which ranks queries
-identically. For a reranker that outputs probabilities, log odds serve as logits, with probabilities kept at least 2^-25
-away from 1: closer ones round to 1 in float32.
+identically. For a reranker that outputs probabilities, log odds serve as logits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,17 +33,13 @@ from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.fusion.union import replace_scores
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.router import TOP, gap, normalised_entropy, relative_spread, span, tied
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
-from trueval.tradeoff.quality.changes import Floats
 from trueval.tradeoff.quality.query_scores import QualityMeasures
-from trueval.tradeoff.route.route import RoutingResult, learn_routing
+from trueval.tradeoff.route.route import RoutingResult, learn_routing, router_inputs
 from trueval.tradeoff.route.routing_policy import Signal
-
-# Depth k of the margin in the dense list.
-TOP: Final = 10
-NEAR_ONE: Final = 1 - 2.0**-25
 
 
 def margin(run: Run, query_ids: Sequence[str], k: int = TOP) -> Signal:
@@ -58,7 +55,7 @@ def margin(run: Run, query_ids: Sequence[str], k: int = TOP) -> Signal:
     if k < 2:
         raise PolicyError(f"k of the margin must be an integer >= 2. Got {k!r}.")
     lists = _scores(run, k)
-    return Signal("margin", np.array([_span(lists.get(query)) for query in query_ids]), low_is_hard=True)
+    return Signal("margin", np.array([span(lists.get(query, ())) for query in query_ids]), low_is_hard=True)
 
 
 def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Signal:
@@ -74,7 +71,23 @@ def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Si
     [1.0, 0.0]
     """
     lists = _scores(run, fewer)
-    return Signal("entropy", np.array([_spread(lists.get(query), odds) for query in query_ids]))
+    return Signal("entropy", np.array([normalised_entropy(lists.get(query, ()), odds=odds) for query in query_ids]))
+
+
+def score_features(run: Run, query_ids: Sequence[str], fewer: int) -> tuple[Signal, ...]:
+    """Gap and ties at the smaller pool's end, and NQC, of the dense list: what a served router may read besides.
+
+    Args:
+        query_ids: [query] ids; a query without a list has zeros.
+        fewer: size of the smaller pool.
+    """
+    lists = _scores(run, None)
+    own = [lists.get(query, ()) for query in query_ids]
+    return (
+        Signal("gap", np.array([gap(scores, fewer) for scores in own]), low_is_hard=True, joint=False),
+        Signal("tied", np.array([tied(scores, fewer) for scores in own]), joint=False),
+        Signal("nqc", np.array([relative_spread(scores[:fewer]) for scores in own]), low_is_hard=True, joint=False),
+    )
 
 
 class QueryNoise(NamedTuple):
@@ -180,12 +193,15 @@ def route_pipeline(
     signals: tuple[Signal, ...] = (
         margin(stages[0].run, low.query_ids, k),
         entropy(shallow, low.query_ids, fewer, odds=odds),
+        *score_features(stages[0].run, low.query_ids, fewer),
     )
     if noise is not None:
         moved = drop(collection, settings, low.query_ids, noise, cache=cache, begin=begin, account=account)
         signals = *signals, moved
     values = low.values[low.quality], high.values[low.quality]
-    return learn_routing(*values, signals, rng=rng, measure=low.quality, depths=(fewer, more), **choices)
+    found = learn_routing(*values, signals, rng=rng, measure=low.quality, depths=(fewer, more), **choices)
+    inputs = router_inputs(values, signals, k, odds=odds, settings=settings)
+    return replace(found, inputs=inputs)
 
 
 def _depths(settings: Settings, depths: tuple[int, int]) -> tuple[int, int]:
@@ -202,27 +218,9 @@ def _depths(settings: Settings, depths: tuple[int, int]) -> tuple[int, int]:
     return fewer, more
 
 
-def _scores(run: Run, depth: int) -> dict[str, Floats]:
+def _scores(run: Run, depth: int | None) -> dict[str, list[float]]:
     """Query id → scores of its top documents, best first."""
     lists = rank_lists(run, depth)
-    parts = np.split(lists.documents["score"].to_numpy(), lists.offsets[1:-1])
+    scores, offsets = lists.documents["score"].to_list(), lists.offsets.tolist()
+    parts = [scores[first:last] for first, last in pairwise(offsets)]
     return dict(zip(lists.query_ids.to_list(), parts, strict=True))
-
-
-def _span(scores: Floats | None) -> float:
-    return 0.0 if scores is None else float(scores[0] - scores[-1])
-
-
-def _spread(scores: Floats | None, odds: bool) -> float:
-    if scores is None or len(scores) < 2:
-        return 0.0
-    logits = np.asarray(scores, dtype=np.float64)
-    if odds:
-        within = np.clip(logits, np.finfo(np.float32).tiny, NEAR_ONE)
-        logits = np.log(within) - np.log1p(-within)
-    shifted = logits - logits.max()
-    weights = np.exp(shifted)
-    shares = weights / weights.sum()
-    # -sum p ln p = ln sum w - sum p (z - max): no logarithm of a share that underflows.
-    found = np.log(weights.sum()) - float(shares @ shifted)
-    return float(min(max(found / np.log(len(scores)), 0.0), 1.0))

@@ -7,19 +7,24 @@ found.result.points[3].probability, found.rules[0].answer
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from trueval.comparison.resampling.resampled_sums import thread_count
-from trueval.errors import PolicyError, nearest
+from trueval.errors import Place, PolicyError, nearest
+from trueval.report.json_fields import decode
 from trueval.standings.standings import Floats
 from trueval.tradeoff.frontier.frontier_analysis import Frontier, FrontierChoices
 from trueval.tradeoff.frontier.rules import RuleLimits, Target
+from trueval.tradeoff.quality.changes import Bootstrap
 from trueval.tradeoff.quality.pareto import PARETO
 from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, features_of, resample_means
-from trueval.tradeoff.quality.sweep_loader import PERCENTILES, SweepArrays, numbers, read_sweep
+from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, SweepArrays, numbers, read_sweep
+from trueval.tradeoff.route.certificate import RouterChoice, certify
+from trueval.tradeoff.route.route_result import CertifiedRouter, RoutedSystem
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
@@ -45,6 +50,7 @@ def frontier(
     seed: int | None = None,
     threads: int | None = None,
     sure: float | None = None,
+    route: RouterChoice | None = None,
 ) -> Frontier:
     """Find the Pareto-optimal configurations of a sweep, and the one to ship.
 
@@ -64,6 +70,7 @@ def frontier(
         seed: seed of all random numbers.
         threads: number of threads; one per processor by default.
         sure: minimum share of resamples in which the choice of a rule is within its limits; .5 by default.
+        route: promise of a router; `router_toml()` is its file.
 
     Raises:
         InputError: there is no sweep, or its files are damaged.
@@ -94,7 +101,25 @@ def frontier(
         (SURE if said.get("sure") is None else said["sure"]) if sure is None else sure,
     )
     _check_limits(measured, choices.limits)
-    return compute(measured, choices)
+    found = compute(measured, choices)
+    return found if route is None else replace(found, routing=_certify(measured, choices, route))
+
+
+def _certify(
+    measured: SweepArrays, choices: FrontierChoices, asked: RouterChoice
+) -> tuple[RoutedSystem, CertifiedRouter]:
+    """The routing of the sweep, and its certified router.
+
+    Raises:
+        InputError: the sweep routed nothing.
+    """
+    told = measured.result.get("route")
+    if not isinstance(told, Mapping):
+        cure = "Add [route] with depths = [50, 100] to the sweep file, and sweep again."
+        raise Place(str(measured.folder / FILE)).error(f"the sweep routed no queries. {cure}")
+    routed = decode(RoutedSystem, told, "sweep", str(measured.folder / FILE))
+    bootstrap = Bootstrap(choices.level, choices.resamples, choices.seed, choices.threads)
+    return routed, certify(routed, asked, seed=choices.seed, bootstrap=bootstrap)
 
 
 def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:

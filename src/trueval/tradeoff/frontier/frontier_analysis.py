@@ -14,6 +14,7 @@ from trueval.errors import PolicyError
 from trueval.latency.jitter import compare_latencies, log_percentiles
 from trueval.numerics import or_null
 from trueval.report.result import ReprByKind
+from trueval.retrieval.pipeline.router_file import router_toml
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.diagnosis.advice import advise
 from trueval.tradeoff.diagnosis.cross_fit import cross_fit
@@ -50,6 +51,8 @@ from trueval.tradeoff.quality.quality import within_range
 from trueval.tradeoff.quality.resamples import QualityResamples
 from trueval.tradeoff.quality.result_parts import IntervalEstimate, OmittedConfiguration
 from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, SweepArrays
+from trueval.tradeoff.route.certificate import router_tables
+from trueval.tradeoff.route.route_result import CertifiedRouter, RoutedSystem
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class Frontier(ReprByKind):
         qualities: resampled qualities.
         latencies: [configuration, resample] latency in seconds, at the percentile.
         target: the measure of a quality limit; None for the quality itself.
+        routing: routing of the sweep and its certified router, where one was asked for.
     """
 
     measured: SweepArrays
@@ -120,6 +124,7 @@ class Frontier(ReprByKind):
     qualities: QualityResamples
     latencies: Floats
     target: Target | None
+    routing: tuple[RoutedSystem, CertifiedRouter] | None = None
 
     @cached_property
     def ties(self) -> LatencyTies:
@@ -245,7 +250,20 @@ class Frontier(ReprByKind):
             left_out=_omitted(sweep.get("left_out", ())),
             failed=_omitted(sweep.get("failed", ())),
             notes=tuple(_notes(self)),
+            router=None if self.routing is None else self.routing[1],
         )
+
+    def router_toml(self) -> str:
+        """The text of router.toml.
+
+        Raises:
+            PolicyError: no router was asked for.
+        """
+        if self.routing is None:
+            raise PolicyError("No router was asked for. Call frontier(..., route=RouterChoice()).")
+        route, found = self.routing
+        sweep = {"name": self.measured.result.get("name"), "sha256": self.measured.sha256}
+        return router_toml(router_tables(found, route, sweep))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval frontier`."""

@@ -16,6 +16,7 @@ from trueval.tradeoff.diagnosis.diagnosis_results import (
     SystemEfficiency,
 )
 from trueval.tradeoff.quality.result_parts import IntervalEstimate, OmittedConfiguration
+from trueval.tradeoff.route.route_result import CertifiedRouter
 
 
 @dataclass(frozen=True)
@@ -271,6 +272,7 @@ class FrontierResult(Result):
         left_out: impossible configurations.
         failed: systems that failed.
         notes: what a reader must know of the inputs.
+        router: certified router, where one was asked for.
     """
 
     KIND: ClassVar[str] = "frontier"
@@ -302,3 +304,4 @@ class FrontierResult(Result):
     left_out: tuple[OmittedConfiguration, ...]
     failed: tuple[OmittedConfiguration, ...]
     notes: tuple[str, ...]
+    router: CertifiedRouter | None = field(default=None, metadata=OMITTED)

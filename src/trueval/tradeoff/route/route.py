@@ -16,15 +16,18 @@ The random router is not simulated: this is its mean over all draws. The interva
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
+from trueval.retrieval.pipeline.router import FEATURES, LOGIT, PROBABILITY
+from trueval.retrieval.pipeline.router_file import served_settings
 from trueval.tradeoff.quality.changes import Bootstrap, MeanEstimate
-from trueval.tradeoff.route.routing_policy import AnySignalRule, RoutingLimit, RoutingRule, Signal, rules_for
+from trueval.tradeoff.route.route_result import RouterInputs
+from trueval.tradeoff.route.routing_policy import RoutingLimit, RoutingRule, Signal, rules_for
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -105,6 +108,7 @@ class RoutingResult:
         rules: one router per rule, with thresholds from cross-validation.
         oracles: routers that know every gain, without and within the budget.
         curve: the default rule at other budgets.
+        inputs: what a router is certified on; None where no pipeline was routed.
     """
 
     measure: str
@@ -120,6 +124,7 @@ class RoutingResult:
     rules: tuple[Router, ...]
     oracles: tuple[Router, ...]
     curve: tuple[BudgetPoint, ...]
+    inputs: RouterInputs | None = None
 
     def __getitem__(self, rule: str) -> Router:
         """The router of this name."""
@@ -143,7 +148,36 @@ class RoutingResult:
             "rules": [each.to_dict() for each in self.rules],
             "oracles": [each.to_dict() for each in self.oracles],
             "curve": [point._asdict() for point in self.curve],
+            **({} if self.inputs is None else {"inputs": asdict(self.inputs)}),
         }
+
+
+def router_inputs(
+    values: tuple[Floats, Floats],
+    signals: Sequence[Signal],
+    top: int,
+    *,
+    odds: bool,
+    settings: Mapping[str, Mapping[str, Any]],
+) -> RouterInputs:
+    """What a router is certified on: the queries that have both values, and the features that scores give.
+
+    Args:
+        values: [query] quality with fewer and with more candidates.
+        signals: signals; those that need more than scores are left out.
+        top: depth of the margin.
+        odds: whether the reranker gives probabilities.
+        settings: of the pipeline.
+    """
+    known = ~(np.isnan(values[0]) | np.isnan(values[1]))
+    return RouterInputs(
+        fewer=tuple(values[0][known].tolist()),
+        more=tuple(values[1][known].tolist()),
+        features={each.name: tuple(each.values[known].tolist()) for each in signals if each.name in FEATURES},
+        top=top,
+        scale=PROBABILITY if odds else LOGIT,
+        pipeline=served_settings(settings),
+    )
 
 
 def learn_routing(
@@ -337,7 +371,8 @@ class _RouteCosts(NamedTuple):
     def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> BudgetPoint:
         """The default rule at another budget."""
         given = self.given
-        shares = escalation_shares(AnySignalRule(), given.needs, given.gains, RoutingLimit.of(budget, None, 0.0), parts)
+        rule, limit = rules_for(given.signals)[0], RoutingLimit.of(budget, None, 0.0)
+        shares = escalation_shares(rule, given.needs, given.gains, limit, parts)
         fewer, share = float(given.fewer.mean()), float(shares.mean())
         quality = fewer + float((shares * given.gains).mean())
         return BudgetPoint(budget, share, quality, fewer + share * float(given.gains.mean()))

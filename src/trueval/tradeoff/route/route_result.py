@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from trueval.report.json_fields import OMITTED
 from trueval.tradeoff.quality.result_parts import MeanInterval
 
 
@@ -54,6 +56,27 @@ class RoutedBudget:
 
 
 @dataclass(frozen=True)
+class RouterInputs:
+    """What a router is certified on, query by query.
+
+    Attributes:
+        fewer: [query] quality with fewer candidates.
+        more: [query] quality with more candidates.
+        features: feature → [query] value.
+        top: rank of the second score of the margin.
+        scale: of the reranker's scores, "probability" or "logit".
+        pipeline: "table.key" → value, of the settings that decide the scores.
+    """
+
+    fewer: tuple[float, ...]
+    more: tuple[float, ...]
+    features: Mapping[str, tuple[float, ...]]
+    top: int
+    scale: str
+    pipeline: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class RoutedSystem:
     """The gain from choosing the depth of each query.
 
@@ -76,6 +99,7 @@ class RoutedSystem:
         rules: with thresholds from cross-validation.
         oracles: that know the gain of every query.
         curve: the default rule at other budgets.
+        inputs: what a router is certified on; None in sweeps of earlier versions.
     """
 
     name: str
@@ -96,3 +120,63 @@ class RoutedSystem:
     rules: tuple[RoutedRule, ...]
     oracles: tuple[RoutedRule, ...]
     curve: tuple[RoutedBudget, ...]
+    inputs: RouterInputs | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True)
+class CertifiedRouter:
+    """A router with its certificate: what `trueval frontier --route` writes.
+
+    Attributes:
+        system: name of the routed system.
+        measure: the quality.
+        rule: its name: a feature, or "linear".
+        depths: smaller and larger number of candidates.
+        weights: feature → weight.
+        constant: added to the weighted features.
+        threshold: least need of a hard query; None where none is.
+        top: rank of the second score of the margin.
+        scale: of the reranker's scores.
+        method: "conformal risk control" or "learn then test".
+        epsilon: loss that is promised not to be exceeded.
+        level: of Learn then Test; None for a promise in expectation.
+        queries: number of queries that it was certified on.
+        chosen_on: number of other queries that the rule was chosen on.
+        least_epsilon: least epsilon that this number allows.
+        loss: mean positive part of the loss against always more, over the certified queries, as all below.
+        net: mean loss, with what fewer candidates gain subtracted.
+        share: share of queries with more candidates.
+        cost: mean cost of a query.
+        unit: of the cost.
+        saved: share of the cost of always more that is saved.
+        quality: mean of the measure.
+        over: "fewer", "more" and "random" → change of the quality against it.
+        seed: of the division into halves.
+        needs: [query] need.
+    """
+
+    system: str
+    measure: str
+    rule: str
+    depths: tuple[int, int]
+    weights: Mapping[str, float]
+    constant: float
+    threshold: float | None
+    top: int
+    scale: str
+    method: str
+    epsilon: float
+    level: float | None
+    queries: int
+    chosen_on: int
+    least_epsilon: float
+    loss: float
+    net: float
+    share: float
+    cost: float
+    unit: str
+    saved: float
+    quality: MeanInterval
+    over: Mapping[str, RoutedChange]
+    seed: int
+    needs: tuple[float, ...]

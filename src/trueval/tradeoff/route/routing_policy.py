@@ -1,7 +1,7 @@
 """Routing rules: from signals of a query to its escalation, with thresholds learned from observed gains.
 
     margin, entropy, ...   one signal alone
-    either                 any signal says so (P-B section 5)
+    either                 any of the joint signals says so: margin, entropy and drop (P-B section 5)
     linear                 the gain predicted from all signals, by ridge regression
 
 Among all thresholds of a rule, the one with the largest sum of gain - charge over the escalated queries of a sample is
@@ -38,12 +38,14 @@ class Signal:
         values: [query] values.
         low_is_hard: whether small values indicate a hard query, as for a margin.
         cost: cost of computing it for one query, in the unit of the routing costs; 0 if it is available anyway.
+        joint: whether the rule "either" uses it; its thresholds are chosen jointly, which takes 13^signals sums.
     """
 
     name: str
     values: Floats
     low_is_hard: bool = False
     cost: float = 0.0
+    joint: bool = True
 
     @property
     def need(self) -> Floats:
@@ -207,14 +209,25 @@ class SingleSignalRule(RoutingRule):
 
 @dataclass(frozen=True)
 class AnySignalRule(RoutingRule):
-    """Escalates on any signal; thresholds are chosen jointly from quantiles of each signal."""
+    """Escalates on any of some signals; thresholds are chosen jointly from quantiles of each.
+
+    Attributes:
+        places: of these signals; None for all.
+    """
 
     name: str = "either"
+    places: tuple[int, ...] | None = None
+
+    def cost(self, signals: Sequence[Signal]) -> float:
+        """Cost of its signals."""
+        return sum(signals[place].cost for place in self.places or range(len(signals)))
 
     def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> AnyOf:
         """Learn the thresholds."""
-        queries, signals = needs.shape
-        most = limit.most(queries)
+        places = self.places or tuple(range(needs.shape[1]))
+        queries, signals = len(needs), len(places)
+        least = np.full(needs.shape[1], np.inf)
+        needs, most = needs[:, places], limit.most(queries)
         counts = np.unique(np.linspace(0, most, TRIED + 1).round().astype(int))
         tried = [[_threshold_for_count(needs[:, place], count) for count in counts] for place in range(signals)]
         reached = [np.stack([needs[:, place] >= least for least in tried[place]]) for place in range(signals)]
@@ -224,7 +237,8 @@ class AnySignalRule(RoutingRule):
         worth = np.where(sizes <= most, masks @ (gains - limit.charge), -np.inf)
         # Sums over the same queries differ in the last bit only if their order does, which it does not here.
         best = np.lexsort((sizes, -worth))[0]
-        return AnyOf(np.array([tried[place][choices[best, place]] for place in range(signals)]))
+        least[list(places)] = [tried[place][choices[best, place]] for place in range(signals)]
+        return AnyOf(least)
 
 
 @dataclass(frozen=True)
@@ -248,7 +262,8 @@ class Linear(RoutingRule):
 def rules_for(signals: Sequence[Signal]) -> tuple[RoutingRule, ...]:
     """The rules for some signals: "either" and "linear", and with several signals also each alone."""
     alone = tuple(SingleSignalRule(each.name, place) for place, each in enumerate(signals)) if len(signals) > 1 else ()
-    return (AnySignalRule(), *alone, Linear())
+    joint = tuple(place for place, each in enumerate(signals) if each.joint)
+    return (AnySignalRule(places=joint or None), *alone, Linear())
 
 
 def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:

@@ -35,7 +35,8 @@ _log = logging.getLogger(__name__)
 
 DERIVED: Final = "derived"
 # Raised whenever loss decomposition, tuning or routing change, so that stored results are recomputed. 1: first version.
-FORMAT: Final = 1
+# 2: routing keeps what a router is certified on.
+FORMAT: Final = 2
 # Preference among systems with the same dense search for the loss decomposition.
 LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
 

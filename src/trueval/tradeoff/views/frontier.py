@@ -25,6 +25,7 @@ from trueval.tradeoff.quality.result_parts import OmittedConfiguration
 from trueval.tradeoff.views.frontier_answer import advice, answer, describe_rule, findings
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.points import ConfigurationPoint, points_of_frontier
+from trueval.tradeoff.views.route_section import promise_of, router_section
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY, SETTING, SHARE, value_in
 
 MOST: Final = 30  # rows of the texts
@@ -96,12 +97,18 @@ def view(result: FrontierResult) -> View:
         sections=[
             Section("Configurations on the frontier", _points(result, points), chart_words(points, lead)),
             Section("The answer of each rule", [*_rules(result), *_limits(result)]),
+            *router_section(result.router),
             *_steps(result),
             *reasons(result.failed, result.left_out),
             choices_section("frontier", {**choices, "sweep": result.sweep.name, "SHA-256": result.sweep.sha256}),
         ],
         csv=_csv(result),
-        findings=[*findings(result), *across_k(result), *advice(result)],
+        findings=[
+            *([] if result.router is None else [promise_of(result.router)]),
+            *findings(result),
+            *across_k(result),
+            *advice(result),
+        ],
         marks=[Mark(ON_FRONTIER, _describe_frontier(result))],
         legend=list(_legend(result)),
         notes=result.notes,

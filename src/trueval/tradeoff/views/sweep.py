@@ -38,7 +38,7 @@ from trueval.tradeoff.views.quality_sections import (
     ladder_section,
     short_names,
 )
-from trueval.tradeoff.views.route_section import route_section
+from trueval.tradeoff.views.route_section import route_finding, route_section
 from trueval.tradeoff.views.sweep_answer import answer, headroom_advice, inside_limits
 from trueval.tradeoff.views.sweep_csv import csv_sheet
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY, SHARE, apart, describe_shared_words, value_in
@@ -96,7 +96,12 @@ def view(result: SweepResult) -> View:
         lead=_lead(result, points),
         sections=sections,
         csv=csv_sheet(result),
-        findings=[*_omissions(result), *_judged(result), *headroom_advice(result, points)],
+        findings=[
+            *_omissions(result),
+            *_judged(result),
+            *headroom_advice(result, points),
+            *route_finding(result),
+        ],
         legend=list(_legend(result)),
         notes=list(dict.fromkeys([*result.notes, *(note for system in result.systems for note in system.notes)])),
         paper=[
