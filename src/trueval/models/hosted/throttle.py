@@ -81,6 +81,8 @@ class Throttle:
 
     def record_success(self) -> None:
         """Record a success."""
+        if self.limit >= self.most:  # as nearly always, where nothing is to be changed
+            return
         with self._changed:
             self.limit = min(self.most, self.limit + 1 / self.limit)
             self._changed.notify_all()

@@ -144,7 +144,7 @@ def _values(hits: Sequence[dict[str, Any]], path: str) -> list[Any]:
     return found
 
 
-def _refuse_partial(answer: object) -> None:
+def _refuse_partial(answer: Any) -> None:
     for path, whole in WHOLE.items() if isinstance(answer, Mapping) else ():
         if path.partition(".")[0] not in answer:
             continue
@@ -156,7 +156,7 @@ def _refuse_partial(answer: object) -> None:
 def _find_hits(answer: Any, fields: Fields) -> tuple[Sequence[Any], Fields]:
     """The list of documents, and where these have ids and scores."""
     if fields.hits:
-        hits = dig(answer, fields.hits)
+        hits: Any = dig(answer, fields.hits)
         if not _is_list(hits):
             raise InputError(
                 f"hits must be the path of the list of documents. At {fields.hits!r} there is {_quote(hits)}, in an "

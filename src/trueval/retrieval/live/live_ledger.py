@@ -8,13 +8,17 @@ A live engine changes, so a ledger is for one job: whoever has the result remove
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import threading
+from collections import deque
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
 from trueval.files.json.quick_json import read_json, write_json
@@ -70,16 +74,16 @@ class LiveLedger:
         self.path = path
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
         self.answers: dict[tuple[int, str, str], Answer] = {}
-        self._lock = threading.Lock()
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
+        self._pending, self._writing = deque[bytes](), threading.Lock()
         if path is None:
             return
         try:
             self._read(path, retriever, k)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab")
+            self._file = path.open("ab", buffering=0)
             if self._file.tell() == 0:
-                self._write(write_json({"live": FORMAT, "retriever": retriever, "k": k, "began": self.began}))
+                self._write({"live": FORMAT, "retriever": retriever, "k": k, "began": self.began})
             elif path.read_bytes()[-1:] != b"\n":  # of a process that was killed
                 self._file.write(b"\n")
         except OSError as error:
@@ -106,22 +110,30 @@ class LiveLedger:
             InputError: it cannot be written.
         """
         key = call, query, text = question.key
-        line = write_json({"call": call, "query": query, "text": text, **answer._asdict()}) if self._file else b""
-        with self._lock:
-            self.answers[key] = answer
-            self._write(line)
+        self.answers[key] = answer
+        self._write({"call": call, "query": query, "text": text, **answer._asdict()})
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, line: Mapping[str, object]) -> None:
+        """Append a line.
+
+        A thread that finds another one writing leaves its line to that one, so that none waits for the disk; what a
+        kill can lose is what was answered during one call of the system.
+        """
         if self._file is None:
             return
-        try:
-            self._file.write(line + b"\n")
-            self._file.flush()
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: an answer cannot be written down ({os.strerror(error.errno or 0)}). Make room, and run "
-                "the same again."
-            ) from None
+        self._pending.append(write_json(line) + b"\n")
+        while self._pending and self._writing.acquire(blocking=False):
+            try:
+                data = b"".join(self._pending.popleft() for _ in range(len(self._pending)))
+                if self._file.write(data) != len(data):
+                    raise OSError(errno.ENOSPC, "")
+            except OSError as error:
+                raise InputError(
+                    f"{self.path}: an answer cannot be written down ({os.strerror(error.errno or 0)}). Make room, and "
+                    "run the same again."
+                ) from None
+            finally:
+                self._writing.release()
 
     def _read(self, path: Path, retriever: str, k: int) -> None:
         """Take the answers of the file, if there is one; a line cut by the end of a process is passed over."""
