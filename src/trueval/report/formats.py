@@ -21,7 +21,14 @@ PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 LATEX_SPECIALS = str.maketrans(
     {char: f"\\{char}" for char in "&%$#_{}"}
-    | {"~": r"\~{}", "^": r"\^{}", "\\": r"\textbackslash{}", "<": "$<$", ">": "$>$", "–": "--"}
+    | {
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        "<": "$<$",
+        ">": "$>$",
+        "–": "--",
+    }
     # Letters and signs that pdfLaTeX has in formulas alone.
     | {"τ": r"$\tau$", "κ": r"$\kappa$", "α": r"$\alpha$", "β": r"$\beta$", "ρ": r"$\rho$", "Δ": r"$\Delta$"}
     | {"≤": r"$\le$", "≥": r"$\ge$", "−": "$-$", "→": r"$\to$", "∞": r"$\infty$"}

@@ -105,8 +105,7 @@ def test_the_answer_says_what_fusion_and_reranking_won_or_lost() -> None:
     assert of(up, gain("rerank", -0.02, separated=False))[0] == f"{won}; reranking, at the end, lost 0.0200."
     assert of(lost, gain("rerank", -0.01, separated=True))[0].startswith("dense is best: reranking lost 0.0100")
     assert of(gain("fuse", 0.004, separated=False, p=0.3)) == (
-        "Fusion neither won nor lost for sure against dense, the best single list: +0.0040 of nDCG@10, not separated "
-        "by these queries, p 0.3.",
+        "Fusion against dense, the best single list: +0.0040 nDCG@10, not separated by these queries, p 0.3.",
         "More judged queries may decide it.",
         "trueval power QRELS RUN RUN",
     )
@@ -132,7 +131,7 @@ def test_one_list_and_no_judgments() -> None:
     stages = tuple(replace(each, measures=None, relevant=None, relevant_given=None) for each in found.stages)
     plain = replace(found, stages=stages, judged=None)
     assert answered(plain)[0] == (
-        "mine found 1,200 candidates for 12 queries of wings; without judgments nobody knows which list is best."
+        "mine found 1,200 candidates for 12 queries of wings; without judgments it is not known which list is best."
     )
     assert "nDCG" not in repr(plain)
     assert [figure.id for figure in [view(plain).lead, *view(plain).sections[0].figures] if figure] == [

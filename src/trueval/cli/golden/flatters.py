@@ -55,7 +55,7 @@ def flatters(
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
-    """Says what written questions flatter.
+    """Says whether the order of systems on written questions can be believed.
 
     Example: trueval golden flatters questions bm25.trec dense.trec --real corpus --real-run bm25-real.trec
     --real-run dense-real.trec

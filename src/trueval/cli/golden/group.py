@@ -11,7 +11,7 @@ COMMANDS: Final = ("build", "questions", "flatters", "grade", "anchor", "audit",
 
 
 def _root(context: typer.Context) -> None:
-    """Builds golden sets with a judge that errs and a budget that ends, and has people audit them.
+    """Builds golden sets with an LLM judge within a budget, checks the judge against people, and corrects its labels.
 
     Example: trueval golden build golden.toml --out golden --dry-run
     """

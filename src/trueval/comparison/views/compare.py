@@ -233,7 +233,7 @@ def _ties(found: Difference) -> Iterator[str | Quantity]:
     elif found.win.value == found.win.value:
         about = "about " if found.win.method in ("normal", "sampled") else ""
         chance = Quantity(found.win, "value", CHANCE)
-        yield from (f"{found.first} is the better one with probability {about}", chance, " over the orders of ties.")
+        yield from (f"{found.first} is ahead with probability {about}", chance, " over the orders of ties.")
 
 
 def _tie_range(found: Difference) -> tuple[str | Quantity, ...]:

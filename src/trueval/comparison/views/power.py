@@ -101,11 +101,13 @@ def _answer(result: Power) -> Answer:
         question = f"Can these queries find a difference of {wanted:g}?"
     known = [(found, pair) for found in result.measures if (pair := middle_pair(select_pairs(result, found)))]
     if not known:
-        return Answer(("No differences that these queries could find are known.",), question)
+        same = "The runs do not differ on any query, so how much they vary is not known: give runs that differ."
+        equal = all(pair.expected.difference == 0 for found in result.measures for pair in found.pairs)
+        return Answer((same if equal else "No differences that these queries could find are known.",), question)
     found, pair = known[0]
     sure = (
-        "To find a difference means: trueval compare, deciding all pairs of a measure together, separates it at level "
-        f"{choices['level']:.4g} with a chance of {choices['power']:.4g} on other queries like these."
+        f"A difference is found where trueval compare separates it at level {choices['level']:.4g}, all pairs of a "
+        f"measure decided together; the chance of that is {choices['power']:.4g} on other queries like these."
     )
     runs, sentence = f'QRELS RUN RUN -m "{found.measure}"', _finding(found, pair, wanted)
     if wanted is not None:

@@ -74,8 +74,8 @@ def _describe_difference(result: PublishedMean) -> Iterator[Sentence]:
         yield (
             "A difference of ",
             difference,
-            " may be significant or not: two means cannot show it, the values of each query can. With the grain of the "
-            "values (--grain) the least p that is possible is known.",
+            " may be significant or not: two means cannot show it, the values of each query can. Where all values are "
+            "multiples of a step, as of P@10, --grain gives the least p that is possible.",
         )
         return
     claim = "may be" if result.separable else "cannot be"

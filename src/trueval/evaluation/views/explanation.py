@@ -102,7 +102,7 @@ def _answer(result: Explanation) -> Answer:
             Quantity(most, "difference", DIFFERENCE),
             f", because of {causes}.",
         ),
-        sure="Certain: with the choices named, and no other, ours is the tool's value of every query that has one.",
+        sure="Certain: with these choices changed, our value of every query is the tool's.",
         next=f'trueval evaluate QRELS RUN -m "{result.measure}" --convention {most.convention}',
     )
 

@@ -106,7 +106,7 @@ def _answer(result: Retrieval) -> Answer:
         found = Quantity(last, "documents", COUNT)
         queries = f" candidates for {count_phrase(last.queries, 'query', 'queries')} of {result.collection.name}"
         return Answer(
-            (f"{result.name} found ", found, f"{queries}; without judgments nobody knows which list is best."),
+            (f"{result.name} found ", found, f"{queries}; without judgments it is not known which list is best."),
             question,
             next="trueval retrieve COLLECTION --pipeline FILE --qrels QRELS --out DIR",
         )
@@ -127,8 +127,8 @@ def _describe_best(chosen: StageGain, end: StageGain) -> Words:
         return (f"{deed.capitalize()} changes nothing: {MEASURE} is that of {over}, the best single list.",)
     if not chosen.separated:
         difference = Quantity(chosen, "difference", DIFFERENCE)
-        words: Words = (f"{deed.capitalize()} neither won nor lost for sure against {over}, the best single list: ",)
-        return (*words, difference, f" of {MEASURE}, {chosen.verdict}", *p, ".")
+        words: Words = (f"{deed.capitalize()} against {over}, the best single list: ",)
+        return (*words, difference, f" {MEASURE}, {chosen.verdict}", *p, ".")
     size = Quantity(chosen, "difference", SIZE)
     if chosen.difference < 0:
         return (f"{over} is best: {deed} lost ", size, f" of {MEASURE} to it, {chosen.verdict}", *p, ".")
