@@ -50,8 +50,9 @@ def test_the_float32_run_is_the_reference(trueval: Command, files: Path) -> None
 @pytest.mark.parametrize(
     ("runs", "status", "message"),
     [
-        (["low.trec"], 2, "must be MODEL:DTYPE or MODEL:DTYPE:SCORING"),
-        (["m=low.trec"], 2, "must be MODEL:DTYPE or MODEL:DTYPE:SCORING"),
+        (["low.trec"], 2, "measures need judgments: give --qrels QRELS"),
+        (["m:bfloat16=low.trec", "m=high.trec"], 2, "must be MODEL:DTYPE or MODEL:DTYPE:SCORING"),
+        ([":bfloat16=low.trec"], 2, "must be MODEL:DTYPE or MODEL:DTYPE:SCORING"),
         (["m:bfloat17=low.trec"], 2, "Did you mean 'bfloat16'"),
         (["m:float32=high.trec", "m:bfloat16=short.trec"], 1, "document 'b' of query 'q' is in one alone"),
         (["m:bfloat16=short.trec", "m:float32=high.trec"], 1, "document 'b' of query 'q' is in one alone"),
@@ -65,3 +66,26 @@ def test_what_cannot_be_audited_is_refused(
     found = trueval("precision", "runs", "qrels.trec", *runs, "-m", "RR")
     assert (found.status, found.out) == (status, "")
     assert message in " ".join(found.err.split())
+
+
+def test_runs_alone_have_their_grid(trueval: Command, files: Path) -> None:
+    lines = [f"q{q} Q0 d{d} 1 {(q * 37 + d * 11) % 17 / 17:.2f} x\n" for q in range(10) for d in range(20)]
+    (files / "served.trec").write_text("".join(lines), encoding="utf-8")
+    (files / "judged.trec").write_text("".join(f"q{q} 0 d3 1\n" for q in range(10)), encoding="utf-8")
+    status, out, err = trueval("precision", "runs", "served.trec", "--format", "json")
+    assert status == 0, err
+    (found,) = json.loads(out)["runs"]
+    assert (found["grid"], found["spacing"], found["measures"]) == ("2 decimals", 0.01, [])
+    given = ("precision", "runs", "served=served.trec", "--qrels", "judged.trec", "-m", "RR@10")
+    text = " ".join(trueval(*given, "--out", "out").out.split())
+    assert text.startswith("Scores of served lie on a grid: 2 decimals, 0.01 apart where the top lies")
+    assert "would tie" in text
+    assert "Grids of scores" in (files / "out" / "report.html").read_text(encoding="utf-8")
+    for form in ("csv", "markdown", "latex"):
+        assert "2 decimals" in trueval(*given, "--format", form).out
+
+
+def test_runs_in_named_formats_take_their_judgments_by_name_too(trueval: Command, files: Path) -> None:
+    named = ("m:bfloat16=low.trec", "m:bfloat16:float32=high.trec", "-m", "RR", "--format", "json")
+    first = json.loads(trueval("precision", "runs", "qrels.trec", *named).out)
+    assert json.loads(trueval("precision", "runs", "--qrels", "qrels.trec", *named).out) == first

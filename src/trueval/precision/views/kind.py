@@ -18,3 +18,11 @@ BOUND = kind_of_view(
     order=14,
     stem="precision-bound",
 )
+GRID = kind_of_view(
+    "precision-grid",
+    "trueval.precision.grid_result:GridReport",
+    "trueval.precision.views.grid:view",
+    format=1,
+    order=12,
+    stem="precision-grid",
+)
