@@ -92,7 +92,7 @@ def is_told_right(planted: Planted) -> bool:
     found = "+".join("not known" if each.grid is None else each.grid.name for each in find_grids(planted.scores, top))
     if planted.case == "decimals":
         # Decimals that are finer than float32 hold any float32 score, and a file of fewer decimals keeps them.
-        if 10.0 ** -int(planted.name[0]) < np.spacing(np.float32(top)):
+        if 10.0 ** -int(planted.name[0]) < np.spacing(np.float32(np.median(np.abs(planted.scores)))):
             return True
         fewer = [f"{count} decimals" for count in range(2, int(planted.name[0]))]
         return found == planted.name or (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trueval.standings.standings import Bools, Floats
 
 LEAST: Final = 3  # distinct scores below which no grid is named
-BITS: Final = 40.0  # evidence below which no grid is named: chance of 2^-40 that float32 scores lie on it
+BITS: Final = 20.0  # evidence below which no grid is named: a chance of 2^-20 that float32 scores lie on it
 HELD: Final = 0.995  # share of distinct scores that a grid must hold
 HELD_LOGITS: Final = 0.9  # the same of logits: those near 0 are on finer steps than the others
 HALF: Final = 0.5  # mean chance above which that a score is on a grid says nothing

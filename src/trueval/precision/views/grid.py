@@ -149,7 +149,8 @@ def _sentence(run: RunGrid) -> Sentence:
     elif run.second is not None:
         start = f"{run.name} has scores of two grids, {run.grid} ({percent(run.share)}) and {run.second}; "
     else:
-        start = f"Scores of {run.name} lie on a grid: {run.grid}, {run.spacing:.3g} apart where the top lies ({run.top:.4g}); "
+        apart = f"{run.spacing:.3g} apart where the top lies ({run.top:.4g})"
+        start = f"Scores of {run.name} lie on a grid: {run.grid}, {apart}; "
     tied: Sentence = (start, Quantity(run, "tied_fraction", PERCENT), " of its documents are tied")
     if not run.measures:
         return (*tied, ".")
