@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import trueval
+from trueval.cli.answers.group import COMMANDS as ANSWERS
 from trueval.cli.main import COMMANDS
 from trueval.cli.probe.group import COMMANDS as PROBES
 from trueval.comparison.limits import Limit
@@ -40,11 +41,13 @@ FACE = [
     "audit_precision",
     "build_golden",
     "compare",
+    "compare_answers",
     "convention",
     "correct",
     "cuts",
     "errors",
     "evaluate",
+    "evaluate_answers",
     "evaluate_arrays",
     "explain",
     "frontier",
@@ -77,6 +80,7 @@ VERBS = {
     "sweep": {"sweep"},
     "frontier": {"frontier"},
     "golden": {"build_golden", "correct"},
+    "answers": {f"{name}_answers" for name in ANSWERS},
 }
 NO_VERB = {"check", "report", "chunk", "demo", "doctor", "cache", "schema", "help", "init"}
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow", "pydantic")

@@ -27,11 +27,13 @@ __all__ = [
     "audit_precision",
     "build_golden",
     "compare",
+    "compare_answers",
     "convention",
     "correct",
     "cuts",
     "errors",
     "evaluate",
+    "evaluate_answers",
     "evaluate_arrays",
     "explain",
     "frontier",
@@ -54,6 +56,7 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 
 if TYPE_CHECKING:
     from trueval import errors
+    from trueval.answers.evaluate_answers import compare_answers, evaluate_answers
     from trueval.collection import Collection
     from trueval.comparison.compare import compare
     from trueval.comparison.gate.gate import gate
@@ -109,10 +112,12 @@ _HOMES = {
     "audit_precision": "trueval.precision.audit_precision",
     "build_golden": "trueval.golden.build.build_golden",
     "compare": "trueval.comparison.compare",
+    "compare_answers": "trueval.answers.evaluate_answers",
     "convention": "trueval.policy.conventions",
     "correct": "trueval.comparison.labels.correct",
     "cuts": "trueval.retrieval.cuts.cuts",
     "evaluate": "trueval.evaluation.evaluate",
+    "evaluate_answers": "trueval.answers.evaluate_answers",
     "evaluate_arrays": "trueval.evaluation.arrays",
     "explain": "trueval.evaluation.explanation",
     "frontier": "trueval.tradeoff.frontier.frontier",

@@ -13,7 +13,7 @@ from tests.answers.small import draw_labels, draw_log, write_lines
 
 from trueval.answers.answer import AnswerLog
 from trueval.answers.answer_measures import FRACTIONS, MEASURES
-from trueval.answers.answers_evaluation import AnswersEvaluation, Losses
+from trueval.answers.answers_evaluation import AnswersEvaluation
 from trueval.answers.claim_table import MISSING, SUPPORTED, JudgedCells, cells_of
 from trueval.answers.evaluate_answers import answer_scores, compare_answers, evaluate_answers, mean_interval
 from trueval.comparison.gate.gate import gate
@@ -69,7 +69,9 @@ def test_values_bounds_and_counts_by_hand(files: tuple[str, str]) -> None:
     assert (found["exact-match"].value, found["number-recall"].value) == (0.5, 1.0)
     assert found["abstention-right"].questions == 0
     assert (found.cells, found.missing) == (14, 2)
-    assert found.losses == Losses(answered=1, reading=0, retrieval=0, undecided=1)
+    assert found.losses is not None
+    assert (found.losses.answered, found.losses.undecided) == (1, 1)
+    assert (found.losses.reading, found.losses.retrieval, found.losses.gap.estimate) == (0, 0, 0.0)
 
 
 def test_the_result_is_its_json(files: tuple[str, str]) -> None:
@@ -86,6 +88,9 @@ def test_the_mean_of_clusters_has_their_variance() -> None:
     assert mean_interval(values, codes, 0.95) == interval(0.5, variance, 2, 0.95, FRACTIONS)
     alone = mean_interval(values, np.arange(6), 0.95)
     assert alone.se == pytest.approx(math.sqrt(values.var(ddof=1) / 6))
+    # 7 of 7 equal: 1 - .025^(1/7) of others would have been seen with 97.5 %.
+    none = mean_interval(np.zeros(7), np.arange(7), 0.95)
+    assert (none.low, none.high) == (0.0, pytest.approx(1 - 0.025 ** (1 / 7)))
     assert math.isnan(mean_interval(values, np.zeros(6, dtype=np.int64), 0.95).low)
 
 

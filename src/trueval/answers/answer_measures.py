@@ -28,6 +28,9 @@ SUPPORT: Final = "TREC RAG 2024, Thakur et al. 2025 (arXiv 2504.15205)"
 SQUAD: Final = "SQuAD, Rajpurkar et al. 2016 (arXiv 1606.05250)"
 OURS: Final = "trueval, docs/answers.md"
 FRACTIONS: Final = ValueRange(0.0, 1.0)
+MISSING_AS_TIES: Final = (
+    "some labels are missing: what tables call ties are all ways to fill these, and lowest and highest their extremes."
+)
 _ENDS: Final = ("lowest", "highest")
 
 
@@ -286,5 +289,5 @@ def scores_of(log: AnswerLog, values: Mapping[str, AnswerValues]) -> Scores:
         (),
         (),
         Policy(missing="skip"),
-        log.notes,
+        (*log.notes, *((MISSING_AS_TIES,) if (high > low).any() else ())),
     )

@@ -58,12 +58,14 @@ class Losses:
         reading: in the contexts, and not in the answers.
         retrieval: in neither.
         undecided: open, as labels are missing.
+        gap: mean over questions of the claims lost in retrieval minus those lost in reading.
     """
 
     answered: int
     reading: int
     retrieval: int
     undecided: int
+    gap: EstimateWithInterval
 
 
 @dataclass(frozen=True)

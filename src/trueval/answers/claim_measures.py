@@ -253,23 +253,23 @@ def abstention(table: ClaimTable, *, answerable: bool) -> AnswerValues:
     return AnswerValues(Bounds(value, value), unknown)
 
 
-class LossShares(NamedTuple):
-    """Where the reference's claims are, as counts over all questions with a reference and a context.
+class LossCounts(NamedTuple):
+    """Where the reference's claims are: counts per question, 0 where it has no reference or no known context.
 
     Attributes:
-        answered: the answer makes them.
-        reading: it does not, and the context supports them: the generator missed them.
-        retrieval: neither: the retriever missed them.
-        undecided: missing labels leave two of these open.
+        answered: [query] the answer makes them.
+        reading: [query] it does not, and the context supports them: the generator missed them.
+        retrieval: [query] neither: the retriever missed them.
+        undecided: [query] missing labels leave two of these open.
     """
 
-    answered: int
-    reading: int
-    retrieval: int
-    undecided: int
+    answered: Ints
+    reading: Ints
+    retrieval: Ints
+    undecided: Ints
 
 
-def losses(table: ClaimTable) -> LossShares:
+def losses(table: ClaimTable) -> LossCounts:
     """Sort the reference's claims by where they got lost.
 
     10 claims: 6 in answers, 3 of the others in a context, 1 nowhere: answered 6, reading 3, retrieval 1.
@@ -279,5 +279,6 @@ def losses(table: ClaimTable) -> LossShares:
     answered = known & made.surely
     reading = known & ~made.possibly & context.surely
     retrieval = known & ~made.possibly & ~context.possibly
-    counts = [int(each.sum()) for each in (answered, reading, retrieval)]
-    return LossShares(counts[0], counts[1], counts[2], int(known.sum()) - sum(counts))
+    undecided = known & ~answered & ~reading & ~retrieval
+    sorts = (answered, reading, retrieval, undecided)
+    return LossCounts(*(np.bincount(table.nugget_query[each], minlength=table.queries) for each in sorts))

@@ -33,13 +33,14 @@ from trueval.answers.claim_table import (
 )
 from trueval.comparison.compare import Comparison, compare_scores
 from trueval.comparison.labels.both_labels import PairedValues
-from trueval.comparison.labels.design_estimate import NEW, interval
+from trueval.comparison.labels.design_estimate import NEW, interval, varies, without_interval
 from trueval.comparison.labels.query_design import by_queries
 from trueval.comparison.resampling.clusters import Clusters, QueryUnits
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.evaluation.scores import Scores
 from trueval.files import Source
+from trueval.measures.span import ANYTHING, ValueRange
 from trueval.report.number_texts import count_phrase
 from trueval.standings.standings import Bools, Floats, Ints
 
@@ -123,6 +124,8 @@ def evaluate_answers(
         InputError: a file is bad, or a question has no cluster.
         MeasureError: a name is unknown, or needs a judged table.
         PolicyError: the level is not between 0 and 1.
+
+    >>> evaluate_answers("log.jsonl", "table.jsonl")["correctness"].value  # doctest: +SKIP
     """
     if not 0 < level < 1:
         raise PolicyError(f"level must be above 0 and below 1. Got {level}.")
@@ -149,7 +152,7 @@ def evaluate_answers(
         cells=len(cells),
         missing=sum(found.judged.label(cell) == MISSING for cell in cells),
         disagreeing=sum(len({*found.judged.labels.get(cell, ())} - {MISSING}) > 1 for cell in cells),
-        losses=None if judged is None else Losses(**losses(found.table)._asdict()),
+        losses=None if judged is None else _losses(found.table, codes, level),
         measures=means,
         listed=_list(found) if judged is not None else (),
         clusters="" if groups is None else groups.source,
@@ -177,6 +180,8 @@ def compare_answers(
     Raises:
         InputError: a file is bad, or names are equal.
         MeasureError: a name is unknown, or needs a judged table that some log lacks.
+
+    >>> compare_answers([("old.jsonl", None), ("new.jsonl", None)], ["token-F1"])  # doctest: +SKIP
     """
     found = [JudgedLog.of(*each) for each in logs]
     chosen = find_measures(measures, judged=all(judged is not None for _, judged in logs))
@@ -200,7 +205,9 @@ def _mean(
     count = int(kept.sum())
     ends = [mean_interval(each[kept], codes[kept], level) for each in (low, high)]
     span = [None if math.isnan(each.estimate) else each.estimate for each in ends]
-    corrected = None if people is None else _corrected(measure, values, people, labeled & ~values.unknown, level)
+    corrected = None
+    if people is not None and measure.judged:
+        corrected = _corrected(measure, values, people, labeled & ~values.unknown, level)
     known = count + unknown
     return AnswerMean(
         name=measure.name,
@@ -225,7 +232,7 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def mean_interval(values: Floats, codes: Ints, level: float) -> EstimateWithInterval:
+def mean_interval(values: Floats, codes: Ints, level: float, span: ValueRange = FRACTIONS) -> EstimateWithInterval:
     """Mean and interval, clusters as units: variance n / (n - 1) sum of e^2 / N^2, e sums of values minus the mean."""
     if not len(values):
         return EstimateWithInterval(*[math.nan] * 5)
@@ -235,7 +242,18 @@ def mean_interval(values: Floats, codes: Ints, level: float) -> EstimateWithInte
     if units < 2:
         return EstimateWithInterval(mean, *[math.nan] * 4)
     variance = units / (units - 1) * float(sums @ sums) / len(values) ** 2
-    return interval(mean, variance, units - 1, level, FRACTIONS)
+    if span == FRACTIONS and values.min() == values.max():
+        return _of_equal_values(mean, units, level)
+    return interval(mean, variance, units - 1, level, span)
+
+
+def _of_equal_values(value: float, units: int, level: float) -> EstimateWithInterval:
+    """The interval where all units have one value c: c - c u and c + (1 - c) u, with u = 1 - ((1 - level) / 2)^(1 / n).
+
+    A share p of other units leaves n equal ones with the chance (1 - p)^n, and moves the mean by at most p to an end.
+    """
+    other = 1 - ((1 - level) / 2) ** (1 / units)
+    return EstimateWithInterval(value, value * (1 - other), value + (1 - value) * other, 0.0, units - 1)
 
 
 def _corrected(
@@ -246,7 +264,16 @@ def _corrected(
     there = ~values.unknown
     paired = PairedValues(judge, np.where(labeled, theirs, judge), there, np.zeros(len(judge), dtype=bool))
     found = by_queries(paired, labeled, NEW, level, measure.measure.span)
-    return None if found is None else found.corrected
+    if found is None:
+        return None
+    return found.corrected if varies(found.corrected) else without_interval(found.corrected)
+
+
+def _losses(table: ClaimTable, codes: Ints, level: float) -> Losses:
+    found, known = losses(table), table.has_reference & table.has_context
+    gap = mean_interval((found.retrieval - found.reading)[known].astype(np.float64), codes[known], level, ANYTHING)
+    answered, reading, retrieval, undecided = (int(each.sum()) for each in found)
+    return Losses(answered, reading, retrieval, undecided, gap)
 
 
 def _notes(people: JudgedLog | None, labeled: Bools, groups: Clusters | None) -> Iterator[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
+    from trueval.report.kinds import Kind
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 BUILD_FORMS = ("junit", "github")
@@ -324,7 +325,9 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
 
 
 @contextmanager
-def conclude_with_checks(results: Mapping[str, object], gated: GateFindings) -> Iterator[None]:
+def conclude_with_checks(
+    results: Mapping[str, object], gated: GateFindings, kind: "Kind | None" = None
+) -> Iterator[None]:
     """After the results, report every check, write the summary for GitHub, and exit.
 
     The checks are reported even if the results cannot be printed because stdout is closed.
@@ -332,6 +335,7 @@ def conclude_with_checks(results: Mapping[str, object], gated: GateFindings) -> 
     Args:
         results: results of the runs.
         gated: findings of the gates.
+        kind: of the results; None for those of `trueval evaluate`.
 
     Raises:
         typer.Exit: with 1 on a failure, or else 0, unless printing failed.
@@ -346,24 +350,25 @@ def conclude_with_checks(results: Mapping[str, object], gated: GateFindings) -> 
         place = os.environ.get(SUMMARY_VARIABLE)
         if gated.checks and place:
             with Path(place).open("a", encoding="utf-8") as file:  # other steps of the build write there too
-                file.write(summary(results, gated))
+                file.write(summary(results, gated, kind))
         if printed:
             raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
 
 
-def summary(results: Mapping[str, object], gated: GateFindings) -> str:
+def summary(results: Mapping[str, object], gated: GateFindings, kind: "Kind | None" = None) -> str:
     """Markdown for the summary page of a build: the gates, then the results.
 
     Args:
         results: results of the runs.
         gated: findings of the gates.
+        kind: as in `conclude_with_checks`.
     """
     from trueval.comparison.views.checks import view
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.report.view_texts import as_markdown
 
     checks = as_markdown(view(gated.checks, gated.self_test))
-    return f"## trueval\n\n{checks}\n{EVALUATE.write(results, 'markdown')}"
+    return f"## trueval\n\n{checks}\n{(kind or EVALUATE).write(results, 'markdown')}"
 
 
 def _say(gated: GateFindings) -> None:

@@ -24,6 +24,7 @@ MISUSE = 2
 # Commands by panel of the help. Each is a function in the module of its name, or a group of commands.
 PANELS: Final = {
     "Results": ("evaluate", "compare", "power", "explain", "check", "measures", "report"),
+    "Answers": ("answers",),
     "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
     "Costs": ("sweep", "frontier"),
     "Judgments": ("golden",),

@@ -1,0 +1,12 @@
+"""The result kinds of this package: values of answers."""
+
+from trueval.report.kinds import kind_of_view
+
+ANSWERS = kind_of_view(
+    "answers",
+    "trueval.answers.answers_evaluation:AnswersEvaluation",
+    "trueval.answers.views.answers:view",
+    format=1,
+    order=15,
+    stem="answers",
+)

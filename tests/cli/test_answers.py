@@ -1,0 +1,95 @@
+"""`trueval answers`: commands print and save what the library finds; gates set the status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.answers.small import draw_labels, draw_log, write_lines
+from tests.cli.conftest import Outcome
+
+from trueval.answers.answer import AnswerLog
+from trueval.answers.claim_table import LABELS, JudgedCells
+from trueval.answers.evaluate_answers import evaluate_answers
+
+Command = Callable[..., Outcome]
+
+
+def save_world(folder: Path, name: str, seed: int = 1, worse: bool = False) -> tuple[Path, Path]:
+    """A log of 40 random questions and its table; the claims of a worse one are not supported by references."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    log = draw_log(rng, 40)
+    judged = draw_labels(rng, log)
+    rows = [
+        {
+            "query_id": each.query,
+            "question": each.question,
+            "answer": each.text,
+            "claims": [claim.text for claim in each.claims],
+            "reference": each.references[0],
+            "nuggets": [{"text": nugget.text, "importance": nugget.importance} for nugget in each.reference_claims],
+            "contexts": [{"id": passage.id, "text": passage.text} for passage in each.passages or ()],
+        }
+        for each in log.answers
+    ]
+    write_lines(folder / f"{name}.jsonl", *rows)
+    write_lines(folder / f"{name}_table.jsonl", *_rows(log, judged, worse))
+    return folder / f"{name}.jsonl", folder / f"{name}_table.jsonl"
+
+
+def _rows(log: AnswerLog, judged: JudgedCells, worse: bool) -> list[dict[str, object]]:
+    return [
+        {
+            "query": cell.query,
+            "of": cell.of,
+            "claim": cell.claim,
+            "against": cell.against,
+            "label": "not" if worse and cell.against == "reference" else LABELS[codes[0]],
+        }
+        for cell, codes in judged.labels.items()
+    ]
+
+
+def test_evaluate_prints_and_saves_what_the_library_finds(trueval: Command, tmp_path: Path) -> None:
+    log, table = save_world(tmp_path, "log")
+    out = tmp_path / "out"
+    done = trueval("answers", "evaluate", log, "--judged", table, "--format", "json", "--out", out)
+    expected = json.loads(json.dumps(evaluate_answers(str(log), str(table)).to_dict()))
+    found = json.loads(done.out)
+    assert done.status == 0
+    assert {name: found[name] for name in expected if name != "judged"} == {
+        name: value for name, value in expected.items() if name != "judged"
+    }
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Every claim and what was said of it" in page
+    assert "claims of the references" in page
+
+
+@pytest.mark.parametrize(("limit", "status"), [("correctness=0.05", 0), ("correctness=0.95", 1)])
+def test_a_minimum_decides_the_status(trueval: Command, tmp_path: Path, limit: str, status: int) -> None:
+    log, table = save_world(tmp_path, "log")
+    assert trueval("answers", "evaluate", log, "--judged", table, "--min", limit).status == status
+
+
+def test_compare_pairs_logs_by_question_and_gates_them(trueval: Command, tmp_path: Path) -> None:
+    (log, table), (other, worse) = save_world(tmp_path, "good"), save_world(tmp_path, "bad", worse=True)
+    given = ("answers", "compare", log, other, "--judged", table, "--judged", worse, "-m", "correctness")
+    done = trueval(*given, "--format", "json")
+    (difference,) = json.loads(done.out)["differences"]
+    assert (difference["first"], difference["second"], difference["separated"]) == ("good", "bad", True)
+    assert done.status == 0
+    gated = trueval(*given, "--baseline", log, "--max-drop", 0.05)
+    assert gated.status == 1
+    assert "bad: correctness lost" in gated.err
+
+
+def test_misuse_is_said(trueval: Command, tmp_path: Path) -> None:
+    log, table = save_world(tmp_path, "log")
+    assert "once for each of 2 logs" in trueval("answers", "compare", log, log, "--judged", table).err
+    assert "--max-drop needs --baseline" in trueval("answers", "compare", log, log, "--max-drop", 0.1).err
+    done = trueval("answers", "evaluate", log, "-m", "correctness")
+    assert (done.status, "correctness needs a judged table" in done.err) == (2, True)
