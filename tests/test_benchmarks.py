@@ -26,6 +26,7 @@ SMALL = {
     "probe_names.py --group bm25 --queries 5 --runs 2": "| author_position_shift |",
     "routing.py --help": "--cache CACHE",  # one collection takes an hour
     "small_calls.py --calls 5": "pytrec_eval, from arrays",
+    "traces.py --spans 20 --rounds 1": "| gen_ai documents | ",
 }
 
 

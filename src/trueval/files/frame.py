@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -55,6 +56,17 @@ def empty_note(source: str, query_ids: Sequence[str]) -> tuple[str, ...]:
         return ()
     what = f"{len(query_ids)} queries retrieved nothing, the first {query_ids[0]!r}"
     return (f"{source}: {what}; they count as empty lists, and are not missing.",)
+
+
+def all_rise(scores: NDArray[np.float64], offsets: NDArray[np.int64]) -> bool:
+    """Whether scores rise down every list that has more than one, as distances do.
+
+    >>> all_rise(np.array([0.1, 0.2, 0.2]), np.array([0, 3])), all_rise(np.array([0.2, 0.1]), np.array([0, 2]))
+    (True, False)
+    """
+    lists = [scores[begin:end] for begin, end in pairwise(offsets.tolist())]
+    several = [each for each in lists if len(each) > 1 and each.min() < each.max()]
+    return bool(several) and all((each[1:] >= each[:-1]).all() for each in several)
 
 
 def count_lines_from_one(row: int) -> int:

@@ -1,6 +1,7 @@
 """Traces: what six tools export of one retrieval is one run; what cannot be one is refused by file, line and key."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import trueval as tv
 from trueval.errors import InputError
 from trueval.files.source.memory_estimate import memory
+from trueval.files.traces import trace_reader
 from trueval.files.traces.span_values import look_up
 from trueval.run import Run
 
@@ -265,3 +267,81 @@ def test_names_are_looked_up_in_any_nesting() -> None:
     ):
         assert look_up(given, "a.b.c") == 3
         assert look_up(given, "a.b.d") is None
+
+
+def drawn_document(rng: random.Random) -> Any:
+    """A document of a span, plain or with something that a reader could trip over."""
+    whole = {"id": rng.choice(["d1", "d2", "d3", "d4 é"]), "score": rng.choice([0.5, 0.25, 1, 2.0, -3])}
+    strange = [
+        {},
+        {"score": 0.5},
+        {"id": "d1"},
+        *({**whole, "id": value} for value in ("", 7, None, ["d1"], True)),
+        *({**whole, "score": value} for value in ("0.5", None, True, 2**60, 1e308, float("nan"), float("inf"))),
+        {**whole, "metadata": {"relevance_score": 0.5, "id": "m1"}},
+        {"page_content": "a text", "metadata": {"id": "d9"}},
+        {"document": whole, "id": "d5", "score": 0.1},
+        {"document": "d1"},
+        {"document.id": "d6", "document.score": 0.2},
+        "d1",
+        ["d1", 0.5],
+        None,
+    ]
+    return rng.choice(strange) if rng.random() < 0.06 else whole
+
+
+def drawn_span(rng: random.Random) -> dict[str, Any]:
+    listed = [drawn_document(rng) for _ in range(rng.choice([0, 1, 2, 2, 3]))]
+    if rng.random() < 0.5:
+        listed.sort(key=repr)
+    question = f"question {rng.randrange(4)}"
+    shape = rng.randrange(4)
+    if shape == 0 and all(isinstance(each, dict) for each in listed):
+        return flat(question, []) | {
+            "attributes": {
+                "openinference.span.kind": "RETRIEVER",
+                "input.value": question,
+                **{
+                    f"retrieval.documents.{place}.document.{name}": value
+                    for place, each in enumerate(listed)
+                    for name, value in each.items()
+                },
+            }
+        }
+    names = ("gen_ai.operation.name", "gen_ai.retrieval.query.text", "gen_ai.retrieval.documents")
+    if shape == 1:
+        attributes: dict[str, Any] = dict(zip(names, ("retrieval", question, listed), strict=True))
+    elif shape == 2:
+        attributes = dict(zip(names, ("retrieval", question, json.dumps(listed)), strict=True))
+    else:
+        wrapped = [{"document": each} for each in listed]
+        attributes = {"input": {"value": question}, "retrieval": {"documents": wrapped}}
+    return {"name": "search", "traceId": "1", "span_kind": "RETRIEVER", "end_time": END, "attributes": attributes}
+
+
+def test_the_short_way_gives_what_the_log_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs, notes and errors are the same where columns are made and where every document is an entry of a log."""
+    rng, short, refused = random.Random(7), 0, 0
+    path = tmp_path / "spans.jsonl"
+    made = trace_reader._plain_table
+
+    def read() -> Any:
+        try:
+            run = Run.read(path)
+        except InputError as error:
+            return str(error)
+        return run.frame.rows(), run.notes, run.empty, run.name, run.source
+
+    for _ in range(400):
+        path.write_text("".join(f"{json.dumps(drawn_span(rng))}\n" for _ in range(rng.choice([1, 2, 5]))))
+        tables: list[Any] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(trace_reader, "_plain_table", lambda *given, t=tables: t.append(made(*given)) or t[-1])
+            found = read()
+        with monkeypatch.context() as patched:
+            patched.setattr(trace_reader, "plain_entries", lambda _: None)
+            assert repr(found) == repr(read()), path.read_text()
+        short += bool(tables) and tables[0] is not None
+        refused += isinstance(found, str)
+    assert short > 100
+    assert refused > 50

@@ -9,8 +9,10 @@ LangSmith        run_type retriever, inputs, outputs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from trueval.files.json.jsonl_pairs import QUERY_KEYS, as_id
@@ -30,6 +32,7 @@ INSIDE_A_QUESTION: Final = (*QUERY_KEYS, "query_str", "str_or_query_bundle", "te
 QUERY_IDS: Final = ("query_id", "qid", "question_id")
 ENDS: Final = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "end_time_ns", "endTime", "end_timestamp")
 PARTS: Final = ("id", "score", "content", "metadata")
+MOST_EXACT: Final = 2**53  # a larger integer may equal another one as float64
 
 
 class RetrievalSpan(NamedTuple):
@@ -48,6 +51,18 @@ class RetrievalSpan(NamedTuple):
     query_id: str
     end: str
     documents: list[Any] | None
+
+
+class PlainEntries(NamedTuple):
+    """The documents of a list, best first.
+
+    Attributes:
+        ids: different texts.
+        scores: finite, and integers only where a float holds them exactly.
+    """
+
+    ids: list[str]
+    scores: list[float]
 
 
 def read_span(span: Mapping[str, object]) -> RetrievalSpan | None:
@@ -90,6 +105,31 @@ def entry_of(document: object) -> LogEntry | None:
     return read_entry(plain({name: value for name, value in item.items() if value is not None}), "documents")
 
 
+def plain_entries(documents: Sequence[Any]) -> PlainEntries | None:
+    """The ids and scores of documents that have both and no surprise, as `entry_of` reads them; None for others."""
+    try:
+        inner = documents
+        if documents and "document" in documents[0]:
+            inner = [document["document"] for document in documents if type(document) is dict]
+        ids, scores = [each["id"] for each in inner], [each["score"] for each in inner]
+    except (KeyError, TypeError, IndexError):
+        return None
+    if not ids:
+        return None if documents else PlainEntries([], [])
+    if not (
+        set(map(type, inner)) == {dict} and set(map(type, ids)) == {str} and set(map(type, scores)) <= {float, int}
+    ):
+        return None
+    if (
+        len(set(ids)) < len(documents)
+        or "" in ids
+        or (inner is documents and any("document" in each for each in inner))
+    ):
+        return None
+    is_finite = math.isfinite(sum(scores))  # which NaN anywhere is not
+    return PlainEntries(ids, scores) if is_finite and -MOST_EXACT < min(scores) <= max(scores) < MOST_EXACT else None
+
+
 def _documents(attributes: Mapping[str, object], span: Mapping[str, object], *, is_retrieval: bool) -> list[Any] | None:
     found = next((each for path in DOCUMENTS if (each := _listed(attributes, path)) is not None), None)
     if found is None:
@@ -128,11 +168,21 @@ def _numbered(attributes: Mapping[str, object], path: str) -> list[dict[str, Any
     """Documents whose parts are attributes of their own, PATH.0.document.id and so on."""
     found: list[dict[str, Any]] = []
     while True:
-        before = f"{path}.{len(found)}.document."
-        document = {name: attributes[before + name] for name in PARTS if before + name in attributes}
+        keys = _keys(path, len(found))
+        doc_id, score = attributes.get(keys["id"]), attributes.get(keys["score"])
+        if type(doc_id) is str and doc_id and type(score) is float:  # all that counts, as `entry_of` says
+            found.append({"id": doc_id, "score": score})
+            continue
+        document = {name: attributes[key] for name, key in keys.items() if key in attributes}
         if not document:
             return found
         found.append(document)
+
+
+@lru_cache(4096)
+def _keys(path: str, place: int) -> dict[str, str]:
+    """The attributes of the parts of a document."""
+    return {name: f"{path}.{place}.document.{name}" for name in PARTS}
 
 
 def _question(attributes: Mapping[str, object], span: Mapping[str, object]) -> str:
@@ -153,7 +203,8 @@ def _query_id(attributes: Mapping[str, object], span: Mapping[str, object]) -> s
     metadata = (decoded(each) for each in (look_up(attributes, "metadata"), span.get("metadata")))
     for holder in (attributes, *metadata):
         for name in QUERY_IDS if isinstance(holder, Mapping) else ():
-            if (found := as_id(plain(holder.get(name)))) is not None:
+            value = holder.get(name)
+            if value is not None and (found := as_id(plain(value))) is not None:
                 return str(found)
     return ""
 

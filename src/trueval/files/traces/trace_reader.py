@@ -10,20 +10,24 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.frame import Kind, RowTable
+from trueval.files.frame import Kind, RowTable, all_rise, empty_note
 from trueval.files.json.context_logs import first_entries, log_of_lines
-from trueval.files.json.log_keys import LogLine, keys_of
+from trueval.files.json.log_keys import LogEntry, LogLine, keys_of
+from trueval.files.json.quick_json import read_json
 from trueval.files.source.encoding import check_text
 from trueval.files.source.memory_estimate import PARSED, check_memory
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular import parquet_sizes
-from trueval.files.traces.retrieval_spans import KINDS, RetrievalSpan, entry_of, read_span
+from trueval.files.tabular.delimited_text import canonical_table
+from trueval.files.traces.retrieval_spans import KINDS, PlainEntries, RetrievalSpan, entry_of, plain_entries, read_span
 from trueval.files.traces.span_values import spans_in
 
 PARQUET: Final = b"PAR1"
@@ -48,6 +52,15 @@ class _Found(NamedTuple):
     number: int
 
 
+class _PlainLine(NamedTuple):
+    """A span whose documents are ids and scores."""
+
+    place: Place
+    number: int
+    query: str
+    entries: PlainEntries
+
+
 def holds_traces(content: SourceBytes) -> bool:
     """Tell whether bytes hold traces: JSON with a sign of spans in its beginning, or a table with their columns."""
     if content.data.startswith(PARQUET):
@@ -70,7 +83,7 @@ def read_traces(content: SourceBytes, kind: Kind, _facets: bool = False) -> RowT
     place = Place(content.source)
     if kind == "judgments":
         raise place.error("traces hold what was retrieved, and no judgments. Give a file of judgments, such as qrels.")
-    last: dict[str, tuple[str, LogLine]] = {}
+    last: dict[str, tuple[str, _PlainLine | LogLine]] = {}
     asked, named = 0, 0
     for found in _searches(content):
         query = found.span.query_id or found.span.question
@@ -84,9 +97,12 @@ def read_traces(content: SourceBytes, kind: Kind, _facets: bool = False) -> RowT
         if query not in last or found.span.end >= last[query][0]:
             last[query] = found.span.end, _line(found, query)
     lines = tuple(line for _, line in last.values())
-    if not any(line.entries for line in lines):
-        raise place.error(f"no span of {asked} that searched names a document. It must have {KEYS}. Record them.")
-    table = log_of_lines(lines, content.source, content.name, has_lines=True).run()
+    table = _plain_table(lines, content.source)
+    if table is None:
+        log = tuple(_log_line(line) for line in lines)
+        if not any(line.entries for line in log):
+            raise place.error(f"no span of {asked} that searched names a document. It must have {KEYS}. Record them.")
+        table = log_of_lines(log, content.source, content.name, has_lines=True).run()
     return table._replace(notes=(*table.notes, *_notes(content.source, asked, len(lines), named)))
 
 
@@ -103,7 +119,9 @@ def _notes(source: str, asked: int, queries: int, named: int) -> Iterator[str]:
         )
 
 
-def _line(found: _Found, query: str) -> LogLine:
+def _line(found: _Found, query: str) -> _PlainLine | LogLine:
+    if (plain := plain_entries(found.span.documents or ())) is not None:
+        return _PlainLine(found.place, found.number, query, plain)
     entries = []
     for number, document in enumerate(found.span.documents or (), 1):
         entry = entry_of(document)
@@ -114,6 +132,36 @@ def _line(found: _Found, query: str) -> LogLine:
             )
         entries.append(entry)
     return LogLine(found.place, found.number, query, entries, first_entries(entries, found.place), {}, False, None)
+
+
+def _log_line(line: _PlainLine | LogLine) -> LogLine:
+    if isinstance(line, LogLine):
+        return line
+    entries = [LogEntry(*pair) for pair in zip(line.entries.ids, map(repr, line.entries.scores), strict=True)]
+    return LogLine(line.place, line.number, line.query, entries, entries, {}, False, None)
+
+
+def _plain_table(lines: Sequence[_PlainLine | LogLine], source: str) -> RowTable | None:
+    """The rows of lists of ids and scores, as the log of them has them; None where only a log can say it."""
+    plain = [line for line in lines if isinstance(line, _PlainLine)]
+    sizes = [len(line.entries.ids) for line in plain]
+    if len(plain) < len(lines) or not sum(sizes):
+        return None
+    scores = np.fromiter(chain.from_iterable(line.entries.scores for line in plain), np.float64, sum(sizes))
+    if all_rise(scores, np.cumsum([0, *sizes])):
+        return None
+    of_row = np.repeat(np.arange(len(plain)), sizes)
+    frame = pl.DataFrame(
+        {
+            "query_id": pl.Series([line.query for line in plain], dtype=pl.String).gather(of_row),
+            "doc_id": pl.Series([*chain.from_iterable(line.entries.ids for line in plain)], dtype=pl.String),
+            "score": scores,
+        }
+    )
+    empty = tuple(line.query for line, size in zip(plain, sizes, strict=True) if not size)
+    numbers = [line.number for line in plain]
+    table = canonical_table(frame, "run", source, line=lambda row: numbers[of_row[max(row, 0)]])
+    return table._replace(notes=(*empty_note(source, empty), *table.notes), empty=empty)
 
 
 def _searches(content: SourceBytes) -> Iterator[_Found]:
@@ -167,7 +215,7 @@ def _loaded(line: bytes, place: Place) -> Any:
     if len(line) > LONG:
         check_memory(PARSED.of(line), place)
     try:
-        return json.loads(line)
+        return read_json(line)
     except (ValueError, RecursionError) as error:
         raise place.error(f"not JSON: {error}. Correct it, or remove the line.") from None
 

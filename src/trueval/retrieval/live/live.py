@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,6 @@ from trueval.errors import InputError, PolicyError
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from trueval.collection import Collection
     from trueval.evaluation.scores import Scores
@@ -249,7 +245,7 @@ def plain_run(query_ids: Sequence[str], lists: Sequence[Sequence[Any]], name: st
     import numpy as np
     import polars as pl
 
-    from trueval.files.frame import empty_note
+    from trueval.files.frame import all_rise, empty_note
     from trueval.run import Run
 
     documents = [document for each in lists for document in each]
@@ -263,7 +259,7 @@ def plain_run(query_ids: Sequence[str], lists: Sequence[Sequence[Any]], name: st
     sizes = [len(each) for each in lists]
     queries = pl.Series("query_id", query_ids, pl.String).gather(np.repeat(np.arange(len(sizes)), sizes))
     values = np.array(scores, dtype=np.float64)
-    if _all_rise(values, np.cumsum([0, *sizes])):
+    if all_rise(values, np.cumsum([0, *sizes])):
         return None
     try:
         run = Run.from_frame(pl.DataFrame({"query_id": queries, "doc_id": ids, "score": values}), name=name)
@@ -272,13 +268,6 @@ def plain_run(query_ids: Sequence[str], lists: Sequence[Sequence[Any]], name: st
     empty = tuple(query for query, size in zip(query_ids, sizes, strict=True) if not size)
     own = (note.replace(f"{run.source}: ", f"{name}: ", 1) for note in run.notes)
     return replace(run, source=name, notes=(*empty_note(name, empty), *own), empty=empty)
-
-
-def _all_rise(scores: NDArray[np.float64], offsets: NDArray[np.int64]) -> bool:
-    """Whether scores rise down every list that has more than one, as distances do."""
-    lists = [scores[begin:end] for begin, end in pairwise(offsets.tolist())]
-    several = [each for each in lists if len(each) > 1 and each.min() < each.max()]
-    return bool(several) and all((each[1:] >= each[:-1]).all() for each in several)
 
 
 def _evaluate_listed(run: Run, judged: CutMeasure) -> Scores:
