@@ -46,6 +46,7 @@ __all__ = [
     "probe_noise",
     "published",
     "registry",
+    "repair",
     "retrieve",
     "retrieve_live",
     "self_test",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.precision.audit_precision import audit_precision
     from trueval.precision.bound import precision_bound
+    from trueval.precision.repair import repair
     from trueval.probes.noise_settings import NoiseSettings
     from trueval.probes.probe import probe_join, probe_names, probe_noise
     from trueval.probes.scorer_request import ScorerRequest
@@ -130,6 +132,7 @@ _HOMES = {
     "probe_noise": "trueval.probes.probe",
     "published": "trueval.comparison.gate.published_means",
     "registry": "trueval.measures",
+    "repair": "trueval.precision.repair",
     "retrieve": "trueval.retrieval.retrieve",
     "retrieve_live": "trueval.retrieval.live.live",
     "self_test": "trueval.comparison.gate.self_test",

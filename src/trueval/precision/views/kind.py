@@ -26,3 +26,11 @@ GRID = kind_of_view(
     order=12,
     stem="precision-grid",
 )
+REPAIR = kind_of_view(
+    "precision-repair",
+    "trueval.precision.repair_result:PrecisionRepair",
+    "trueval.precision.views.repair:view",
+    format=1,
+    order=15,
+    stem="precision-repair",
+)
