@@ -44,6 +44,7 @@ FLOORS = (
     ("probes",),
     ("answers",),
     ("tradeoff",),
+    ("scale",),
     ("installation",),
     ("integrations",),
     ("cli",),

@@ -169,6 +169,7 @@ def test_extras_are_those_of_the_design() -> None:
         "judge",
         "report",
         "web",
+        "scale",
         "demo",
         "docs",
         "dev",

@@ -220,6 +220,17 @@ Memory = Annotated[
 ]
 
 
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Where local models run, with the same result: threads, in this process; processes:N; ray, the cluster of "
+        "RAY_ADDRESS, or one started here; or ray:HOST:PORT. Default: threads.",
+        rich_help_panel="Models",
+    ),
+]
+
 ResultFolder = Annotated[
     Path | None,
     typer.Option(

@@ -10,9 +10,10 @@ import typer
 
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
+from trueval.cli.executors import executor_on
 from trueval.cli.live import LiveOptions, numbered
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, QrelsFile, with_groups
+from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, QrelsFile, Where, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
 from trueval.cli.short_help import common_options
 
@@ -106,6 +107,7 @@ class PipelineOptions(SearchOptions):
     ] = None
 
     reuse: Reuse = None
+    on: Where = None
     max_cost: MaxCost = None
     dry_run: DryRunFlag = False
 
@@ -227,14 +229,17 @@ def retrieve(
         return
     written.check(output.out)
     k = written.context_size(chosen, output.out)
-    with interruptible(_describe_saved_work(place)), remarks(), bars() as bar:
+    kept = _describe_saved_work(place)
+    with interruptible(kept), remarks(), executor_on(search.on) as executor, bars() as bar:
         step = bar("reading")
         texts = search.collection(collection, chosen, lambda done: step("documents", done, 0), qrels=qrels)
         step("documents", len(texts.documents), len(texts.documents))
         talk(texts.notes)
         if rel is not None and texts.judgments is None:
             raise typer.BadParameter("the collection has no judgments.", param_hint="--rel")
-        found = library(texts, pipeline=chosen, rel=rel, cache=place, begin=bar, max_cost=search.max_cost)
+        found = library(
+            texts, pipeline=chosen, rel=rel, cache=place, begin=bar, max_cost=search.max_cost, executor=executor
+        )
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
     written.write(runs, k, texts)
     if output.out is not None:
@@ -257,7 +262,7 @@ def _retrieve_live(
     from trueval.collection import Collection
     from trueval.retrieval.views.kind import LIVE
 
-    other = ("pipeline", "index", "model", "depth", "scoring", "reuse", "max_cost", "dry_run")
+    other = ("pipeline", "index", "model", "depth", "scoring", "reuse", "on", "max_cost", "dry_run")
     if given := [name for name in other if getattr(search, name) not in (None, False)]:
         names = " ".join(f"--{name.replace('_', '-')}" for name in given)
         raise typer.BadParameter(

@@ -7,8 +7,9 @@ import typer
 
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
+from trueval.cli.executors import executor_on
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import OUTPUT, Form, Memory, Percent, with_groups
+from trueval.cli.options import OUTPUT, Form, Memory, Percent, Where, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.short_help import common_options
 from trueval.errors import InputError
@@ -33,6 +34,7 @@ def sweep(
     ] = None,
     cache: CacheFolder = None,
     reuse: Reuse = None,
+    on: Where = None,
     dry_run: DryRunFlag = False,
     max_cost: MaxCost = None,
     form: Form = "table",
@@ -59,8 +61,8 @@ def sweep(
         if not show_dry_run(lambda: estimate(plan, out=out, cache=place, max_cost=max_cost), form).about["ready"]:
             raise InputError("No system can begin. Correct what is wrong with them, and run the same command again.")
         return
-    with interruptible(_describe_saved_work(place, out)), remarks(), bars() as bar:
-        found = make(plan, out=out, cache=place, begin=bar, max_cost=max_cost)
+    with interruptible(_describe_saved_work(place, out)), remarks(), executor_on(on) as executor, bars() as bar:
+        found = make(plan, out=out, cache=place, begin=bar, max_cost=max_cost, executor=executor)
     result = found.to_dict()
     for each in found.failed:
         say(f"failed: {each.name}: {each.reason}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from trueval.cli.estimates import DryRunFlag, show_dry_run
+from trueval.cli.executors import executor_on
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
@@ -17,6 +18,7 @@ from trueval.cli.options import (
     OutputOptions,
     PolicyOptions,
     QrelsFile,
+    Where,
     in_list,
     measures_of,
     with_groups,
@@ -131,6 +133,7 @@ class SourceOptions:
             help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
         ),
     ] = None
+    on: Where = None
     dry_run: DryRunFlag = False
 
     def check(self) -> None:
@@ -230,7 +233,7 @@ def _run_audit(
     """Audit models, which are run now, or stored logits."""
     from trueval.precision.audit_precision import audit_precision
 
-    with bars() as bar:
+    with executor_on(source.on) as executor, bars() as bar:
         return audit_precision(
             reading.read(collection),
             source.models or (),
@@ -245,6 +248,7 @@ def _run_audit(
             grades=policy.grade_map(),
             folder=None if out is None else out / "logits",
             begin=bar,
+            executor=executor,
             **asdict(loading),
             **policy.choices(),
         )

@@ -8,6 +8,7 @@ import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
+from trueval.cli.executors import executor_on
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     MEASURES,
@@ -16,6 +17,7 @@ from trueval.cli.options import (
     Percent,
     QrelsFile,
     ResultFolder,
+    Where,
     in_list,
     measures_of,
     with_groups,
@@ -117,6 +119,7 @@ def join(
     qrels: QrelsFile = None,
     out: ResultFolder = None,
     cache: CacheFolder = None,
+    on: Where = None,
     max_cost: MaxCost = None,
     dry_run: DryRunFlag = False,
     form: Form = "table",
@@ -142,7 +145,8 @@ def join(
         show_dry_run(lambda: _estimate(collection, qrels, search, asked, names, place, max_cost), form)
         return
     kept = "Nothing is kept." if place is None else f"What was computed is kept in {place}."
-    with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
+    kept = f"{kept} The same command goes on from there."
+    with interruptible(kept), remarks(), executor_on(on) as executor, bars() as bar:
         found = probe_join(
             collection,
             search.pipelines or (),
@@ -159,6 +163,7 @@ def join(
             cache=place,
             begin=bar,
             max_cost=max_cost,
+            executor=executor,
         )
     result = found.to_dict()
     talk(result["notes"])

@@ -7,9 +7,10 @@ import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
+from trueval.cli.executors import executor_on
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import Form, Memory, Percent, ResultFolder, in_list, with_groups
+from trueval.cli.options import Form, Memory, Percent, ResultFolder, Where, in_list, with_groups
 from trueval.cli.output import check_folder, save, show
 from trueval.cli.short_help import common_options
 
@@ -139,6 +140,7 @@ def names(
     hosted: HostedOptions,
     out: ResultFolder = None,
     cache: CacheFolder = None,
+    on: Where = None,
     max_cost: MaxCost = None,
     dry_run: DryRunFlag = False,
     form: Form = "table",
@@ -174,9 +176,18 @@ def names(
         record_files() as seen,
         interruptible(f"{kept} The same command goes on from there."),
         remarks(),
+        executor_on(on) as executor,
         bars() as bar,
     ):
-        found = probe_names(asked, table=design.table, **design.choices(), cache=place, max_cost=max_cost, begin=bar)
+        found = probe_names(
+            asked,
+            table=design.table,
+            **design.choices(),
+            cache=place,
+            max_cost=max_cost,
+            begin=bar,
+            executor=executor,
+        )
     read = [] if design.table is None else [("people", design.table)]
     result = {**found.to_dict(), "files": files_read(read, seen)}
     if out is not None:

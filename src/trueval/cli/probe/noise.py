@@ -9,6 +9,7 @@ import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
+from trueval.cli.executors import executor_on
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     Form,
@@ -18,6 +19,7 @@ from trueval.cli.options import (
     PolicyOptions,
     QrelsFile,
     ResultFolder,
+    Where,
     in_list,
     with_groups,
 )
@@ -122,6 +124,7 @@ def noise(
     rewriter: RewriterOptions,
     out: ResultFolder = None,
     cache: CacheFolder = None,
+    on: Where = None,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -146,7 +149,8 @@ def noise(
         if place is None
         else f"What was computed, and answers that were paid for, are kept in {place}."
     )
-    with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
+    kept = f"{kept} The same command goes on from there."
+    with interruptible(kept), remarks(), executor_on(on) as executor, bars() as bar:
         step = bar("reading")
         texts = Collection.read(collection, qrels=qrels, tell=lambda done: step("documents", done, 0))
         talk(texts.notes)
@@ -166,6 +170,7 @@ def noise(
             cache=place,
             begin=bar,
             max_cost=rewriter.max_cost,
+            executor=executor,
             **policy.choices(),
         )
     talk(dict.fromkeys(note for each in found.probes for note in each.notes))

@@ -1,0 +1,278 @@
+"""Ray as an Executor: each shard goes to an actor on some machine of a cluster, which keeps its model for the next.
+
+    with Ray("10.0.0.1:6379") as executor:
+        trueval.retrieve("corpus", pipeline="pipeline.toml", executor=executor)
+
+Ray places actors by what a shard says it needs (processors, accelerators, memory), starts them, and tells when a worker
+or a machine is lost. An actor has one shard at a time and is given one only once it runs, so that no shard waits for a
+machine that does not come, while others are free. What is lost with a worker is given to another one.
+
+One actor more than runs is always asked for while shards wait: by this an autoscaler knows that machines are wanted,
+and machines that join later are used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from types import ModuleType
+from typing import Any, Final, NamedTuple, TypeVar
+
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.extras import need
+from trueval.threads import Needs
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+TRIES: Final = 4  # times that an item is given to a worker, which may be lost each time
+PATIENCE: Final = 600.0  # seconds without any worker after which the work ends with an error
+LOOK: Final = 1.0  # seconds between two looks at the machines of the cluster
+AHEAD: Final = 1024  # items that are done and wait for one before them, at most
+ANSWERS: Final = 10.0  # seconds in which the head of a cluster must answer
+CLIENT: Final = "ray://"
+
+
+class Ray:
+    """An Executor on the machines of a Ray cluster.
+
+    Args:
+        address: head of the cluster, as "10.0.0.1:6379". None for RAY_ADDRESS, or the cluster that this machine is a
+            node of; where there is neither, Ray is started on this machine, with a warning that says so.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        PolicyError: the address is one of Ray Client.
+        InputError: the cluster does not answer, or runs another version of Ray or Python.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        self._ray: Any = _load_ray()
+        self._here = not self._ray.is_initialized()
+        if self._here:
+            _connect(self._ray, address)
+
+    def __enter__(self) -> Ray:
+        """Return the executor."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Disconnect; a Ray that was started here ends."""
+        if self._here:
+            self._ray.shutdown()
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+        """Yield results in the order of the items; the number of items in the cluster is that of its workers.
+
+        Raises:
+            InputError: an item was lost with its worker several times, or no machine has what the items need.
+            Exception: what the work raised.
+        """
+        pool = _Pool(self._ray, work, iter(items))
+        try:
+            yield from pool.results()
+        finally:
+            pool.end()
+
+
+class _Given(NamedTuple):
+    """An item that a worker has."""
+
+    number: int
+    item: Any
+    tries: int
+
+
+class _Pool:
+    """The workers of one map.
+
+    Args:
+        work: function of an item.
+        items: read one at a time, as workers are free.
+    """
+
+    def __init__(self, ray: Any, work: Callable[[Any], Any], items: Iterator[Any]) -> None:
+        self.ray, self.items, self.count = ray, items, 0
+        self.kind = ray.remote(_Worker)
+        self.work = ray.put(work)
+        self.again = deque[_Given]()  # items of lost workers
+        self.starting: dict[Any, Any] = {}  # sign that it runs → worker
+        self.busy: dict[Any, tuple[Any, _Given]] = {}  # result → worker and its item
+        self.idle: list[Any] = []
+        self.done: dict[int, Any] = {}
+        self.needs = Needs()
+        self.served = time.monotonic()
+        self.more = True  # whether items may be left
+
+    def results(self) -> Iterator[Any]:
+        """The results in order."""
+        at = 0
+        while True:
+            self._give()
+            while at in self.done:
+                yield self.done.pop(at)
+                at += 1
+            if at == self.count and not self.more and not self.again:
+                return
+            self._collect()
+
+    def end(self) -> None:
+        """End all workers, which gives back their machines."""
+        for worker in [*self.starting.values(), *(worker for worker, _ in self.busy.values()), *self.idle]:
+            with suppress(Exception):  # it is lost, or Ray has ended
+                self.ray.kill(worker)
+
+    def _give(self) -> None:
+        """Give an item to each idle worker, and ask for a worker where none waits to start."""
+        full = len(self.done) > AHEAD  # one item is slow, and what follows it takes memory
+        while self.idle and not full and (given := self._next()) is not None:
+            worker = self.idle.pop()
+            self.busy[worker.run.remote(self.work, given.item)] = worker, given
+            self.served = time.monotonic()
+        waiting = (self.more or self.again) and not self.idle and not full
+        if waiting and not self.starting:
+            if not self.busy and (given := self._next()) is not None:  # what an item needs is known from the first
+                self.needs = getattr(given.item, "needs", Needs())
+                self.again.appendleft(given)
+            if self.more or self.again:
+                options = {"num_cpus": self.needs.cpus, "num_gpus": self.needs.gpus, "memory": self._memory()}
+                worker = self.kind.options(**options, max_restarts=0).remote()
+                self.starting[worker.ready.remote()] = worker
+
+    def _next(self) -> _Given | None:
+        """The next item, those of lost workers first."""
+        if self.again:
+            return self.again.popleft()
+        if self.more:
+            try:
+                item = next(self.items)
+            except StopIteration:
+                self.more = False
+            else:
+                self.count += 1
+                return _Given(self.count - 1, item, 0)
+        return None
+
+    def _memory(self) -> int:
+        """Memory of a worker; no more than the largest machine has, since it is an estimate."""
+        most = max((int(each["Resources"].get("memory", 0)) for each in self._machines()), default=0)
+        return min(self.needs.memory, most) if most else self.needs.memory
+
+    def _machines(self) -> list[Any]:
+        return [each for each in self.ray.nodes() if each["Alive"]]
+
+    def _collect(self) -> None:
+        """Wait until a worker has started or finished, and take what it has."""
+        refs = [*self.busy, *self.starting]
+        ready, _ = self.ray.wait(refs, num_returns=1, timeout=LOOK)
+        for ref in ready:
+            if ref in self.starting:
+                self._take_worker(ref)
+            else:
+                self._take_result(ref)
+        if not self.busy and not self.idle and time.monotonic() - self.served > PATIENCE:
+            raise InputError(f"{self._wanted()} {self._offered()}")
+
+    def _take_worker(self, ref: Any) -> None:
+        worker = self.starting.pop(ref)
+        try:
+            self.ray.get(ref)
+        except self.ray.exceptions.RayError:  # its machine was lost as it started
+            return
+        self.idle.append(worker)
+
+    def _take_result(self, ref: Any) -> None:
+        worker, given = self.busy.pop(ref)
+        self.served = time.monotonic()
+        errors = self.ray.exceptions
+        try:
+            self.done[given.number] = self.ray.get(ref)
+        except errors.RayTaskError as error:
+            cause = getattr(error, "cause", None)
+            raise (cause if isinstance(cause, Exception) else error) from None
+        except errors.RayError as error:  # the worker, its machine or what it returned is lost
+            with suppress(Exception):
+                self.ray.kill(worker)
+            if given.tries + 1 >= TRIES:
+                raise InputError(_lost(given.item, str(error) or type(error).__name__)) from error
+            self.again.append(given._replace(tries=given.tries + 1))
+            return
+        self.idle.append(worker)
+
+    def _wanted(self) -> str:
+        cpus, gpus, memory = self.needs
+        return (
+            f"No machine of the cluster has given a worker for {PATIENCE / 60:.0f} minutes. It needs {cpus} CPUs, "
+            f"{gpus} GPUs and {memory / 2**30:.1f} GiB."
+        )
+
+    def _offered(self) -> str:
+        told = []
+        for each in self._machines():
+            has = each["Resources"]
+            cpus, gpus, memory = has.get("CPU", 0), has.get("GPU", 0), has.get("memory", 0) / 2**30
+            told.append(f"{each['NodeManagerHostname']} ({cpus:g} CPUs, {gpus:g} GPUs, {memory:.1f} GiB)")
+        return f"The machines are {', '.join(told) or 'none'}. Add one, or set OMP_NUM_THREADS to fewer CPUs."
+
+
+class _Worker:
+    """What runs on a machine of the cluster: models that a shard loads stay in its process."""
+
+    def ready(self) -> bool:
+        """Tell that it runs."""
+        return True
+
+    def run(self, work: Callable[[Any], Any], item: Any) -> Any:
+        """Work on an item."""
+        return work(item)
+
+
+def _lost(item: object, error: str) -> str:
+    """The message on an item that no worker finished."""
+    reason, machine = error.strip().splitlines()[0], re.search(r"^\s*ip: (\S+)", error, flags=re.MULTILINE)
+    where = f" on {machine[1]}" if machine else ""
+    return (
+        f"{item}: lost with its worker {TRIES} times, the last time{where}: {reason} Workers may run out of memory: "
+        "take a smaller batch size, or machines with more. The other shards are kept: run the same command again."
+    )
+
+
+def _load_ray() -> ModuleType:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
+    return need("ray", "Machines of a cluster", "scale")
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    """Connect to a cluster, or start Ray here."""
+    named = address or os.environ.get("RAY_ADDRESS")
+    if named and named.startswith(CLIENT):
+        raise PolicyError(
+            f"{named} is an address of Ray Client, which cannot wait for workers. Run the command on a machine of the "
+            "cluster, with ray job submit, or name the head as HOST:6379."
+        )
+    options = {"log_to_driver": False, "logging_level": "error"}
+    try:
+        if named and (place := re.fullmatch(r"\[?(.+?)\]?:(\d+)", named)):  # Ray itself tries for many minutes
+            socket.create_connection((place[1], int(place[2])), timeout=ANSWERS).close()
+        ray.init(address=named or "auto", **options)
+    except OSError as error:  # a ConnectionError of Ray's among them
+        if named is None:
+            ray.init(address="local", include_dashboard=False, **options)
+            warnings.warn(
+                "No cluster is named by ray:HOST:PORT or RAY_ADDRESS: Ray was started on this machine, for this work.",
+                TruevalWarning,
+                stacklevel=3,
+            )
+            return
+        raise InputError(
+            f"The Ray cluster at {named} does not answer. Start its head with ray start --head, and name its HOST:PORT."
+        ) from error
+    except (RuntimeError, ValueError) as error:  # another version of Ray or of Python
+        reason = " ".join(str(error).split())
+        raise InputError(f"The Ray cluster at {named or 'this machine'} cannot be used: {reason[:300]}") from error
