@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,6 +101,7 @@ def gather(
                     *inputs.notes,
                     *(() if judged is None else judged.notes),
                     *probed.notes,
+                    *_places(executor, systems),
                     *(note for each in systems for note in formats_used(each.system.settings)),
                     *charges.notes([each.settings for each in chosen.systems], date().date()),
                 )
@@ -244,10 +246,18 @@ def _processor() -> str | None:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # not Linux
-        import platform
-
         return platform.processor() or None
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+def _places(executor: Executor | None, systems: Sequence[MeasuredSystem]) -> tuple[str, ...]:
+    """Where systems were timed, if models also ran elsewhere: latencies of shared workers would be wrong."""
+    if executor is None or not any(each.timed.stages for each in systems):
+        return ()
+    return (
+        f"Models also ran in other processes; systems were timed on {platform.node()} alone, one at a time, after "
+        "these had ended.",
+    )
 
 
 def _text_hashes(systems: Sequence[MeasuredSystem]) -> dict[str, str]:

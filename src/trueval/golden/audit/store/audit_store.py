@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import InputError
+from trueval.files.network_folders import refuse_network_folder
 from trueval.golden.audit.store.assignment_queue import AssignmentQueue
 from trueval.golden.audit.store.audit_items import AuditItem, AuditLabel, Progress
 from trueval.golden.audit.store.audit_manifest import AuditManifest, read_sample, read_texts
@@ -66,11 +67,12 @@ class AuditStore:
             now: clock, in seconds since 1970.
 
         Raises:
-            InputError: the folder holds no audit or a damaged one, or another process has it open.
+            InputError: the folder holds no audit or a damaged one, is on a network, or another process has it open.
         """
         sample = read_sample(folder)
         texts = read_texts(folder, sample.items)
         path = folder / EVENTS
+        refuse_network_folder(path, "An audit")
         base: sqlite3.Connection | None = None
         try:
             _refuse_other(path, look_into(path, wait=0))  # before anything is written to it
