@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import gcd
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import numpy as np
 import polars as pl
@@ -40,18 +40,20 @@ from trueval.forks import need_polars
 from trueval.judgments import Judgments
 from trueval.numerics import find_format
 from trueval.policy.conventions import Policy
+from trueval.retrieval.tiles.mapped_rows import MappedRows
 from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
 from trueval.retrieval.tiles.tile_columns import LEAST, cut, pad_size
 from trueval.retrieval.tiles.torch_tiles import TensorProducts
-from trueval.standings.corpus.corpus_scorer import PairScores
+from trueval.standings.corpus.corpus_scorer import PairScores, TileWork
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
-from trueval.threads import in_threads
+from trueval.threads import Executor, as_executor, in_threads
 
 T = TypeVar("T")
 Ints = NDArray[np.int64]
 
 HEIGHT: Final = 512  # rows of a tile: queries, or tokens of queries
+TILES: Final = 8  # tiles of a shard
 EVERY: Final = slice(None)
 PROBED: Final = 64  # columns that a product has twice, to tell whether scores depend on the column
 # Scores of other products may be this many times as far apart as those of the columns that were compared.
@@ -76,6 +78,8 @@ class Embeddings:
         device: where torch multiplies, such as "cuda"; None for where the embeddings are.
         height: number of rows in a tile.
         width: number of columns in a tile.
+        executor: counts the tiles of arrays in other processes or on other machines, with the same result; a memory map
+            is sent by its file, which workers must see.
 
     Raises:
         InputError: shapes do not fit, or an id appears twice.
@@ -99,6 +103,7 @@ class Embeddings:
     device: str | None = None
     height: int = HEIGHT
     width: int | None = None
+    executor: Executor | None = field(default=None, repr=False)
     on: ArrayProducts | TensorProducts = field(init=False, repr=False)
     infinite: ClassVar[bool] = False  # products of finite numbers that are infinite have overflowed
 
@@ -169,6 +174,7 @@ def evaluate_corpus(
     measures: Measures | None = None,
     *,
     policy: Policy | None = None,
+    executor: Executor | None = None,
     **choices: Any,
 ) -> Scores:
     """Evaluate embeddings over the whole corpus, exactly under ties, without a run.
@@ -179,6 +185,7 @@ def evaluate_corpus(
         measures: as in `evaluate`.
         policy: as in `evaluate`. Tie orders need ids: "docid-desc", "docid-asc" or "random"; "input" where the source
             is in an order.
+        executor: as in `Embeddings`, of which another one is replaced.
         choices: as in `evaluate`.
 
     Returns:
@@ -189,6 +196,8 @@ def evaluate_corpus(
         PolicyError: a choice is unknown, or needs lists.
     """
     need_polars()
+    if executor is not None:
+        source = replace(source, executor=as_executor(executor))
     judgments = Judgments.of(judgments)
     parsed, chosen = fill_defaults(judgments, measures, policy, choices)
     unjudged = unjudged_queries(source, judgments)
@@ -196,6 +205,57 @@ def evaluate_corpus(
     notes = (*judgments.notes, *notes_of(source, judgments, count(chosen), unjudged, parsed, chosen))
     found = score(source.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
     return replace(found, content=ContentHashes({}, judgments))
+
+
+@dataclass(frozen=True)
+class CorpusShard(Generic[T]):
+    """Some tiles of a block of queries, as a worker gets them.
+
+    Attributes:
+        name: in messages.
+        kind: class of the block.
+        source: the queries of the block, and the documents of the tiles.
+        mapped: the documents, if they are of a memory map; they are not sent.
+        sizes: as in `_Block`.
+        tiles: [tile + 1] where each starts, the columns of all, and the place of the first document.
+        work: what is done with the tiles.
+    """
+
+    name: str
+    kind: type[_Block]
+    source: Embeddings
+    mapped: MappedRows | None
+    sizes: tuple[int, int]
+    tiles: tuple[Ints, int, int]
+    work: TileWork[T]
+
+    def __str__(self) -> str:
+        """Its name in messages."""
+        return self.name
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is sent: of a memory map its file alone."""
+        sent = replace(self.source)
+        if self.mapped is not None:
+            object.__setattr__(sent, "documents", None)
+        return {**self.__dict__, "source": sent}
+
+    def block(self) -> _Block:
+        """The block, where this runs."""
+        if self.mapped is not None and self.source.documents is None:
+            object.__setattr__(self.source, "documents", self.mapped.open())
+        block = self.kind(self.source, np.arange(len(self.source.queries)), *self.sizes)
+        block.cuts, block.columns, block.first = self.tiles
+        return block
+
+
+def count_shard(shard: CorpusShard[T]) -> T:
+    """Count a shard where this runs.
+
+    Raises:
+        InputError: the file of a memory map is not here; the machine is named.
+    """
+    return shard.block().count(shard.work)
 
 
 class _Block(ABC):
@@ -209,10 +269,11 @@ class _Block(ABC):
     """
 
     def __init__(self, source: Embeddings, queries: Ints, most: int, each: int = 1) -> None:
-        self.source, self.queries, self.each = source, queries, each
+        self.source, self.queries, self.most, self.each = source, queries, most, each
         self.on: Any = source.on
         self.matrix = self.on.matrix(self.rows(), pad_size(most * each))
         self.length = self.on.length(self.matrix)
+        self.first = 0  # place of the first document of the source
         self.cuts, self.columns = cut(self.sizes(np.arange(len(source.documents))), self.width)
 
     @abstractmethod
@@ -267,8 +328,10 @@ class _Block(ABC):
             error = MARGIN * float(np.abs(first - second).max())
         return error if np.isfinite(error) else 0.0  # what is no number is refused where it is compared
 
-    def map(self, work: Callable[[Iterable[Any]], T]) -> list[T]:
-        """Give the tiles of all documents to some work, to each call those of one thread."""
+    def map(self, work: TileWork[T]) -> list[T]:
+        """Give the tiles of all documents to some work, to each call those of one thread, or of one shard."""
+        if self.source.executor is not None and isinstance(self.on, ArrayProducts) and len(self.cuts) > TILES + 1:
+            return list(self.source.executor.map(count_shard, self._shards(work)))
         with self.on.alone():
             return self._share(lambda tiles: work(self._tiles(tiles)), range(len(self.cuts) - 1))
 
@@ -277,18 +340,51 @@ class _Block(ABC):
         shares = min(self.on.workers(), len(numbers))
         return in_threads(lambda share: work(numbers[share::shares]), range(shares))
 
+    def _shards(self, work: TileWork[T]) -> Iterator[CorpusShard[T]]:
+        """So many tiles each, whatever there are of workers."""
+        starts = range(0, len(self.cuts) - 1, TILES)
+        chosen = self.queries if isinstance(self.source.queries, np.ndarray) else self.queries.tolist()
+        queries = (
+            [self.source.queries[each] for each in chosen] if isinstance(chosen, list) else self.source.queries[chosen]
+        )
+        for number, start in enumerate(starts):
+            cuts = self.cuts[start : start + TILES + 1]
+            first, last = int(cuts[0]), int(cuts[-1])
+            documents = self.source.documents[first:last]
+            yield CorpusShard(
+                f"{self.source.name}, shard {number + 1} of {len(starts)}",
+                type(self),
+                replace(
+                    self.source,
+                    queries=queries,
+                    documents=documents,
+                    query_ids=[str(at) for at in range(len(queries))],
+                    doc_ids=[str(at) for at in range(len(documents))],
+                    executor=None,
+                ),
+                MappedRows.of(documents),
+                (self.most, self.each),
+                (cuts - first, self.columns, first),
+                work.within(first, last),
+            )
+
+    def count(self, work: TileWork[T]) -> T:
+        """Give all tiles to some work on this thread."""
+        with self.on.alone():
+            return work(self._tiles(range(len(self.cuts) - 1)))
+
     @property
     def width(self) -> int:
         """Columns that a tile has at least, where there are as many."""
         return self.source.width or self.on.width
 
-    def _tiles(self, numbers: Iterable[int]) -> Iterator[object]:
+    def _tiles(self, numbers: Iterable[int]) -> Iterator[Any]:
         """Some of the tiles of all documents."""
         scratch = self.on.scratch(len(self.matrix), self.columns)  # new memory costs time when it is touched first
         for number in numbers:
             first, last = self.cuts[number : number + 2].tolist()
             scores, bound = self.scores(slice(first, last), self.columns, scratch=scratch)
-            yield from self.on.tiles(scores[: len(self.queries), : last - first], first, bound, scratch)
+            yield from self.on.tiles(scores[: len(self.queries), : last - first], self.first + first, bound, scratch)
 
 
 class _Products(_Block):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.corpus.counts import Before, JudgedPairs
@@ -16,6 +18,13 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
 
 
+class _Ids(NamedTuple):
+    """Ids of a corpus, or of some of its documents."""
+
+    query_ids: pl.Series
+    doc_ids: pl.Series
+
+
 class CorpusOrder:
     """A tie order over a whole corpus.
 
@@ -24,19 +33,36 @@ class CorpusOrder:
     """
 
     def __init__(self, source: CorpusScorer, pairs: JudgedPairs, policy: Policy) -> None:
-        self.source, self.pairs, self.seed, self.name = source, pairs, policy.seed, policy.tie_order
+        self.source: CorpusScorer | _Ids = source
+        self.pairs, self.seed, self.name = pairs, policy.seed, policy.tie_order
         few = self.name == "input-below-16" and len(source.doc_ids) < INPUT_ORDERS[self.name].open_from  # type: ignore[operator]
         self.open = INPUT_ORDERS.get(self.name, TieOrder()).open_from is not None and not few
         self.compared = 0
+        self.first = 0  # place of the first document of the source
 
     @property
     def before(self) -> Before | None:
-        """A function from judged documents and places to whether the order puts those of the places first."""
-        if self.open:
-            return None
-        return {"docid-desc": self._by_id, "docid-asc": self._by_id, "random": self._by_hash}.get(
-            self.name, self._by_place
-        )
+        """The order, as a function from judged documents and places to whether it puts those of the places first."""
+        return None if self.open else self
+
+    def __call__(self, pairs: Ints, places: Ints) -> Bools:
+        """Whether the documents at some places come before judged ones."""
+        by = {"docid-desc": self._by_id, "docid-asc": self._by_id, "random": self._by_hash}
+        return by[self.name](pairs, places - self.first) if self.name in by else self._by_place(pairs, places)
+
+    def within(self, first: int, last: int) -> CorpusOrder:
+        """The same order with the ids of the documents in a range, and of the judged ones, alone."""
+        part = copy(self)
+        part.__dict__.pop("_rank", None)
+        ids = self.source.doc_ids
+        if self.name in ("docid-desc", "docid-asc", "random"):
+            own = ids.gather(self.pairs.place)
+            part.source = _Ids(self.source.query_ids, pl.concat([ids.slice(first, last - first), own]))
+            part.pairs = JudgedPairs(self.pairs.query, last - first + np.arange(len(own)))
+            part.first, part.compared = first, 0
+        else:
+            part.source = _Ids(self.source.query_ids[:0], ids[:0])
+        return part
 
     def _by_place(self, pairs: Ints, places: Ints) -> Bools:
         first: Bools = places < self.pairs.place[pairs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import polars as pl
@@ -10,6 +10,7 @@ import polars as pl
 from trueval.standings.standings import Ints
 
 T = TypeVar("T")
+Found_co = TypeVar("Found_co", covariant=True)
 
 Mask = Any  # [row, column] bools, as an array or a tensor on the device of the scores
 
@@ -80,6 +81,18 @@ class PairScores(NamedTuple):
     error: float
 
 
+class TileWork(Protocol[Found_co]):
+    """A function of tiles, which can be sent elsewhere for the documents of a range."""
+
+    def __call__(self, tiles: Iterable[Tile]) -> Found_co:
+        """Work on tiles."""
+        ...
+
+    def within(self, first: int, last: int) -> TileWork[Found_co]:
+        """The same work with what it needs for documents from one place to before another."""
+        ...
+
+
 class QueryBlock(Protocol):
     """Queries that are scored together against all documents."""
 
@@ -92,7 +105,7 @@ class QueryBlock(Protocol):
         """Scores of single documents by row and place."""
         ...
 
-    def map(self, work: Callable[[Iterable[Tile]], T]) -> list[T]:
+    def map(self, work: TileWork[T]) -> list[T]:
         """Apply work to tiles that together hold every document once, a part of them per call."""
         ...
 

@@ -14,9 +14,8 @@ between two bounds, and two comparisons count the documents above it and tied wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,7 +32,18 @@ AT_ONCE: Final = 1 << 20
 ATTEMPTS: Final = 3
 
 Rounding = Callable[[Any], Floats]
-Before = Callable[[Ints, Ints], Bools]
+
+
+class Before(Protocol):
+    """Whether a tie order puts the documents at some places before judged ones."""
+
+    def __call__(self, pairs: Ints, places: Ints) -> Bools:
+        """[place] whether the document there comes before the judged one of the pair."""
+        ...
+
+    def within(self, first: int, last: int) -> Before:
+        """The same for places from one to before another, which can be sent elsewhere."""
+        ...
 
 
 class JudgedPairs(NamedTuple):
@@ -107,7 +117,6 @@ class _Block:
         self.row = np.searchsorted(block.queries, pairs.query[chosen])
         self.place = pairs.place[chosen]
         self.by_place = np.argsort(self.place, kind="stable")
-        self.places = self.place[self.by_place]
 
     def count(self, counts: Counts) -> None:
         """Count by the scores in the tiles of the corpus."""
@@ -117,7 +126,13 @@ class _Block:
             self._check(scores)
             bounds, (low, high) = self._bounds(scores, error)
             self.open = self.rounded(low) != self.rounded(high)
-            parts = self.block.map(partial(self._count, bounds))
+            work = _TileCounting(
+                bounds, self.row, self.place, self.by_place, self.open, self.limit, self.chosen, self.before
+            )
+            try:
+                parts = self.block.map(work)
+            except _ScoreError as lost:
+                raise self._error(*lost.args) from None
             # Each judged document is in one tile, so of one part.
             read = scores.copy()
             for part in parts:
@@ -132,7 +147,7 @@ class _Block:
             )
         counts.score[self.chosen] = self.rounded(read)
         for part in parts:
-            self._settle(part, counts.score[self.chosen])
+            work.settle(part, counts.score[self.chosen], self.rounded)
         for name in ("above", "tied", "ahead"):
             getattr(counts, name)[self.chosen] = sum(getattr(part, name) for part in parts)
 
@@ -180,7 +195,40 @@ class _Block:
         low[order], high[order] = lows[row, column], highs[row, column]
         return JudgedBounds(lows, highs, pairs, first), RoundingInterval(low, high)
 
-    def _count(self, bounds: JudgedBounds, tiles: Iterable[Tile]) -> TileCounts:
+
+class _ScoreError(Exception):
+    """A score that is not a number, or overflows: the score, its row and its place."""
+
+
+@dataclass(frozen=True, eq=False)
+class _TileCounting:
+    """Counts the judged documents of a block from tiles (trueval.standings.corpus.corpus_scorer.TileWork).
+
+    Attributes:
+        bounds: bounds of the judged scores.
+        row: [judged] its row in the block.
+        place: [judged] its place.
+        by_place: order of the judged documents by their place.
+        open: [judged] whether its rounded score is not known yet.
+        limit: the largest score that does not overflow.
+        chosen: [judged] its index among all pairs.
+        before: the tie order; None for none.
+    """
+
+    bounds: JudgedBounds
+    row: Ints
+    place: Ints
+    by_place: Ints
+    open: Bools
+    limit: float
+    chosen: Ints
+    before: Before | None
+
+    def within(self, first: int, last: int) -> _TileCounting:
+        """The same for documents from one place to before another."""
+        return self if self.before is None else replace(self, before=self.before.within(first, last))
+
+    def __call__(self, tiles: Iterable[Tile]) -> TileCounts:
         """The counts from some tiles."""
         part = TileCounts(len(self.place))
         own = np.where(self.open, self.place, -1) if self.before is None else self.place
@@ -189,7 +237,7 @@ class _Block:
             self._read(tile, part)
             if part.full:
                 continue  # all is counted again by the scores that are read
-            TileCounter(tile, bounds, part, own).count()
+            TileCounter(tile, self.bounds, part, own).count()
             if part.waiting > AT_ONCE:
                 self._order(part)
                 part.full = part.waiting > AT_ONCE
@@ -207,11 +255,11 @@ class _Block:
         scores = tile.at(np.repeat(rows, tile.columns), np.tile(np.arange(tile.columns), len(rows)))
         lost = int(np.flatnonzero(~(np.abs(scores) <= self.limit))[0])
         row, column = divmod(lost, tile.columns)
-        raise self._error(float(scores[lost]), tile.queries.start + row, tile.first + column)
+        raise _ScoreError(float(scores[lost]), tile.queries.start + row, tile.first + column)
 
     def _read(self, tile: Tile, part: TileCounts) -> None:
         """Record the scores of the judged documents in the tile."""
-        first, last = np.searchsorted(self.places, [tile.first, tile.first + tile.columns])
+        first, last = np.searchsorted(self.place[self.by_place], [tile.first, tile.first + tile.columns])
         held = self.by_place[first:last]
         row = self.row[held]
         held = held[(row >= tile.queries.start) & (row < tile.queries.stop)]
@@ -226,10 +274,10 @@ class _Block:
         if waits.any():
             part.tie(pairs[waits], places[waits], scores[waits])
 
-    def _settle(self, part: TileCounts, own: Floats) -> None:
+    def settle(self, part: TileCounts, own: Floats, rounded: Rounding) -> None:
         """Compare the documents that waited for the scores of judged ones with those scores."""
         pairs, places, scores = part.take_ties()
-        own, scores = own[pairs], self.rounded(scores)
+        own, scores = own[pairs], rounded(scores)
         part.above += np.bincount(pairs[scores > own], minlength=len(part.above))
         part.tied -= np.bincount(pairs[scores != own], minlength=len(part.tied))
         self._add_ahead(part, pairs[scores == own], places[scores == own])
