@@ -1,4 +1,4 @@
-"""Ground for trials of Ray: a network of its own, in which there is nothing but this machine."""
+"""Ground for trials of Ray and others: a network of their own, in which there is nothing but this machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 LIMIT = 300  # seconds
-
-Trial = Callable[..., str]
+ALONE = ["unshare", "--map-root-user", "--net"]
+ENDING = ["--pid", "--fork", "--kill-child", "--mount-proc"]  # nothing outlives the trial
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -33,27 +33,39 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture
-def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    """Runs a script in a network namespace with loopback alone, and returns what it printed."""
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.Popen[str]]:
+    """Starts Python with some arguments in a network namespace with loopback alone."""
     if importlib.util.find_spec("ray") is None:
         pytest.skip('ray, of the extra scale, is not installed: pip install "trueval[scale]"')
-    alone = ["unshare", "--map-root-user", "--net"]
-    if not (shutil.which("unshare") and shutil.which("ip")) or subprocess.run([*alone, "true"], check=False).returncode:
+    tools = shutil.which("unshare") and shutil.which("ip")
+    if not tools or subprocess.run([*ALONE, *ENDING, "true"], check=False).returncode:
         pytest.skip("unshare cannot give a network namespace here")
     folder = Path(tmp_path_factory.mktemp("r"))  # sockets of Ray have names of at most 107 bytes
 
-    def run(script: str, *arguments: object, ends: int | None = 0) -> str:
-        command = [sys.executable, "-c", script, *map(str, arguments)]
-        done = subprocess.run(
-            [*alone, "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *command],
+    def run(*arguments: object, pids: bool = True) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [
+                *(*ALONE, *(ENDING if pids else ())),
+                *("sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, *map(str, arguments)),
+            ],
             env=environment(folder),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=LIMIT,
-            check=False,
         )
-        assert ends is None or done.returncode == ends, done.stderr[-4000:]
-        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def trial(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., str]:
+    """Runs a script there, and returns what it printed."""
+
+    def run(script: str, *arguments: object) -> str:
+        done = start("-c", script, *arguments)
+        out, err = done.communicate(timeout=LIMIT)
+        assert done.returncode == 0, err[-4000:]
+        return out
 
     return run

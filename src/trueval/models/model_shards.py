@@ -29,7 +29,7 @@ from trueval.models.known_outputs import drop_model_path
 from trueval.models.local_model import LocalModel
 from trueval.models.model_location import need
 from trueval.models.model_settings import settings_of
-from trueval.models.output_part import OutputCache, Step, item_keys, shards_of, write_shard
+from trueval.models.output_part import OutputCache, Step, item_keys, read_shard, shards_of, write_shard
 from trueval.threads import Executor, Needs, Threads
 from trueval.version import __version__
 
@@ -174,12 +174,15 @@ def compute_shard(shard: ModelShard) -> ComputedShard:
     try:
         if shard.version != __version__:
             raise InputError(f"trueval is {__version__} here and {shard.version} where the command runs. Install one.")
+        here = (shard.file.parent / shard.mark).exists()
+        if here and _is_kept(shard):  # by a worker that was lost before it could tell
+            return ComputedShard(shard.number, len(shard.items), None, 0.0)
         model = shard.source.open()
         began = time.perf_counter()
         outputs = getattr(model, shard.method)(shard.items, shard.called)
         took = time.perf_counter() - began
         metadata = {"identity": shard.identity, "batch_size": str(model.batch_size), "seconds": repr(took)}
-        if (shard.file.parent / shard.mark).exists():
+        if here:
             write_shard(shard.file, outputs, metadata, shard.places, shard.keys)
             return ComputedShard(shard.number, len(shard.items), None, took)
         with tempfile.TemporaryDirectory() as folder:
@@ -191,6 +194,13 @@ def compute_shard(shard: ModelShard) -> ComputedShard:
             f"{shard}, on {socket.gethostname()}: {str(error) or type(error).__name__} The other shards are kept: "
             "correct it, and run the same command again."
         ) from error
+
+
+def _is_kept(shard: ModelShard) -> bool:
+    try:
+        return len(read_shard(shard.file, shard.identity).places) == len(shard.items)
+    except (OSError, InputError):  # it is not there, or damaged
+        return False
 
 
 class SharedPart:
