@@ -52,6 +52,7 @@ FACE = [
     "explain",
     "frontier",
     "gate",
+    "judge_answers",
     "parse",
     "power",
     "precision_bound",

@@ -38,6 +38,7 @@ __all__ = [
     "explain",
     "frontier",
     "gate",
+    "judge_answers",
     "parse",
     "power",
     "precision_bound",
@@ -58,6 +59,7 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.answers.evaluate_answers import compare_answers, evaluate_answers
+    from trueval.answers.judge_answers import judge_answers
     from trueval.collection import Collection
     from trueval.comparison.compare import compare
     from trueval.comparison.gate.gate import gate
@@ -124,6 +126,7 @@ _HOMES = {
     "explain": "trueval.evaluation.explanation",
     "frontier": "trueval.tradeoff.frontier.frontier",
     "gate": "trueval.comparison.gate.gate",
+    "judge_answers": "trueval.answers.judge_answers",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",
     "precision_bound": "trueval.precision.bound",

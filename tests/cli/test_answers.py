@@ -93,3 +93,19 @@ def test_misuse_is_said(trueval: Command, tmp_path: Path) -> None:
     assert "--max-drop needs --baseline" in trueval("answers", "compare", log, log, "--max-drop", 0.1).err
     done = trueval("answers", "evaluate", log, "-m", "correctness")
     assert (done.status, "correctness needs a judged table" in done.err) == (2, True)
+
+
+def test_judge_fills_a_table_that_evaluate_reads(trueval: Command, tmp_path: Path) -> None:
+    log, table = save_world(tmp_path, "log")
+    out = tmp_path / "out"
+    given = ("answers", "judge", log, "--judge", f"labels:{table}", "--out", out)
+    estimated = json.loads(trueval(*given, "--dry-run", "--format", "json").out)
+    done = trueval(*given, "--format", "json")
+    found = json.loads(done.out)
+    assert (done.status, found["missing"]) == (0, 0)
+    assert estimated["calls"] == found["usage"]["calls"]
+    again = trueval("answers", "evaluate", log, "--judged", out / "table.jsonl", "--format", "json")
+    expected = evaluate_answers(str(log), str(table))
+    means = {each["name"]: each["value"] for each in json.loads(again.out)["measures"]}
+    assert means["faithfulness"] == pytest.approx(expected["faithfulness"].value)
+    assert "trueval answers evaluate" in trueval(*given).out

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from trueval.cli.answers.answer_options import AnswerMeasures
 from trueval.cli.gate import GateFindings, conclude_with_checks
 from trueval.cli.options import (
     JUDGED,
-    MEASURES,
     ClusterFile,
     Form,
     Level,
@@ -38,16 +38,7 @@ def compare(
             rich_help_panel=JUDGED,
         ),
     ] = None,
-    measures: Annotated[
-        str | None,
-        typer.Option(
-            "--measures",
-            "-m",
-            metavar="LIST",
-            help="Names, separated by commas. Default: all.",
-            rich_help_panel=MEASURES,
-        ),
-    ] = None,
+    measures: AnswerMeasures = None,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="LOG", help="Compare every log with this one, and not every pair. Default: all pairs."),

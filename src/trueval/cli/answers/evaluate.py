@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
+from trueval.cli.answers.answer_options import LOGS, AnswerMeasures
 from trueval.cli.gate import GateFindings, conclude_with_checks
 from trueval.cli.options import (
     JUDGED,
-    MEASURES,
     ClusterFile,
     Form,
     Level,
@@ -28,8 +28,7 @@ def evaluate(
         str,
         typer.Argument(
             metavar="LOG",
-            help="Answers, one JSON object a question, as this tool, Ragas, DeepEval, RAGChecker, LangSmith or Phoenix "
-            "write them.",
+            help=LOGS,
             show_default=False,
         ),
     ],
@@ -42,16 +41,7 @@ def evaluate(
             rich_help_panel=JUDGED,
         ),
     ] = None,
-    measures: Annotated[
-        str | None,
-        typer.Option(
-            "--measures",
-            "-m",
-            metavar="LIST",
-            help="Names, separated by commas. Default: all.",
-            rich_help_panel=MEASURES,
-        ),
-    ] = None,
+    measures: AnswerMeasures = None,
     people: Annotated[
         str | None,
         typer.Option(

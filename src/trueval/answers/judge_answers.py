@@ -1,0 +1,260 @@
+"""Fill the judged table of a log: a judge says of each claim which texts support it, and nothing is paid twice.
+
+A question to the judge is a claim, and some of the texts that it is held against: passages of the context, the
+reference, the answer. It is the task "grade" of golden/judge with the prompt support-0-3, so batches, repairs, ledger,
+budget and retries are those of golden sets. Texts are shuffled by the seed before they are cut into batches, anew for
+each repetition, and stand between markers that no text can hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from trueval.answers.answer import Answer, AnswerLog
+from trueval.answers.answer_logs import read_answers
+from trueval.answers.claim_table import LABELS, MISSING, Cell, JudgedCells, cells_of, read_judged, texts_of
+from trueval.collection import text_hash
+from trueval.errors import InputError
+from trueval.files import Source
+from trueval.files.atomic_files import write_whole
+from trueval.golden.build.stage_files import usage_of
+from trueval.golden.judge.concurrent_questions import ask_all
+from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
+from trueval.golden.judge.label_judge import LabelJudge
+from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
+from trueval.golden.judge.prompt import speaks_to_judge
+from trueval.golden.validation.robustness_result import CallUsage
+from trueval.models.hosted.account import Account
+from trueval.models.missing_work import DryRun
+from trueval.report.number_texts import count_phrase
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody
+
+if TYPE_CHECKING:
+    from trueval.golden.build.golden_plan import JudgePlan
+    from trueval.golden.build.grade import GradingSettings
+
+PROMPT: Final = "support-0-3"
+OF_GOLDEN: Final = "grade-1-5"  # default of [judge], which grades passages for queries
+TABLE: Final = "table.jsonl"
+
+
+class AskedCells(NamedTuple):
+    """A question to the judge, and the cells that each of its slots answers: texts that are equal share one."""
+
+    question: Question
+    cells: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class JudgedAnswers:
+    """What a judge made of a log.
+
+    Attributes:
+        table: file of the judged table.
+        judge: name of the judge.
+        cells: number of cells.
+        missing: number of cells without a label from any repetition.
+        usage: calls, tokens and money, of earlier runs too.
+        problems: why labels are missing → number of calls.
+        notes: one-line remarks.
+    """
+
+    table: Path
+    judge: str
+    cells: int
+    missing: int
+    usage: CallUsage
+    problems: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def judge_answers(
+    log: AnswerLog | Source,
+    out: Path | str,
+    judge: JudgePlan | str,
+    *,
+    ledger: Path | None = None,
+    max_cost: float | None = None,
+    begin: Begin | None = None,
+) -> JudgedAnswers:
+    """Have a judge fill the table of a log, or resume where it was interrupted.
+
+    Args:
+        log: log of answers, or where it is.
+        out: folder of the table, of the ledger and of the calls, created if absent.
+        judge: a model, labels:TABLE for the labels of another table, a TOML file with a table [judge], or such a plan;
+            its keys batch and rounds say how many texts a call shows, and how often each cell is asked for.
+        ledger: file of the ledger; ledger.sqlite of the folder by default.
+        max_cost: spending limit, including earlier runs of the same folder; that of the judge by default.
+        begin: called with the name of each stage; the returned function is called with its progress.
+
+    Returns:
+        What was judged; the table is table.jsonl of the folder, which `evaluate_answers` reads.
+
+    Raises:
+        InputError: the log is bad, the judge cannot be asked, or the money is spent; what was answered is kept.
+
+    >>> judge_answers("log.jsonl", "judged", "gpt-5-mini").table  # doctest: +SKIP
+    """
+    # Late: what people write in TOML is declared in pydantic, which `import trueval` must not load.
+    from trueval.golden.build.build import LEDGER, SENT, open_account
+    from trueval.golden.build.build_estimate import announce, estimate_stage
+    from trueval.golden.build.golden_plan import read_judge
+
+    plan = read_judge(judge, {}) if isinstance(judge, str) else judge
+    read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    account = open_account(folder / SENT, plan.values["max_cost"] if max_cost is None else max_cost)
+    chosen = _make_judge(plan, read, account)
+    asked = ask_for(read, plan.grading, chosen.labels if isinstance(chosen, LabelJudge) else None)
+    questions = [each.question for each in asked]
+    with open_ledger(ledger or folder / LEDGER) as book:
+        announce(chosen, account, estimate_stage(chosen, book, "grade", questions))
+        step = (begin or nobody)("judging claims")
+        answers = ask_all(book, chosen, questions, at_once=int(plan.values["concurrency"]), step=step)
+    rows = [row for one, answer in zip(asked, answers, strict=True) for row in _rows(read, one, answer, chosen.name)]
+    table = folder / TABLE
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    write_whole(table, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
+    cells = [cell for answer in read.answers for cell in cells_of(answer)]
+    judged = read_judged(str(table), read) if rows else JudgedCells({}, str(table))
+    missing = sum(judged.label(cell) == MISSING for cell in cells)
+    usage = usage_of(questions, answers)
+    return JudgedAnswers(
+        table=table,
+        judge=chosen.name,
+        cells=len(cells),
+        missing=missing,
+        usage=CallUsage(**{each.name: usage[each.name] for each in fields(CallUsage)}),
+        problems=usage["problems"],
+        notes=(*read.notes, *_notes(read, cells, missing, usage["problems"])),
+    )
+
+
+def estimate_judging(
+    log: AnswerLog | Source,
+    out: Path | str,
+    judge: JudgePlan | str,
+    *,
+    ledger: Path | None = None,
+    max_cost: float | None = None,
+) -> DryRun:
+    """Calls, tokens and money that judging a log still takes; nothing is sent or written.
+
+    Raises:
+        InputError: the log or the judge is bad.
+    """
+    from trueval.golden.build.build import LEDGER, SENT, open_account
+    from trueval.golden.build.build_estimate import dry_run_of, estimate_stage
+    from trueval.golden.build.golden_plan import read_judge
+
+    plan = read_judge(judge, {}) if isinstance(judge, str) else judge
+    read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
+    account = open_account(folder / SENT, plan.values["max_cost"] if max_cost is None else max_cost)
+    chosen = _make_judge(plan, read, account)
+    asked = ask_for(read, plan.grading, chosen.labels if isinstance(chosen, LabelJudge) else None)
+    with open_existing_ledger(ledger or folder / LEDGER) as book:
+        return dry_run_of([estimate_stage(chosen, book, "grade", [each.question for each in asked])], account)
+
+
+def _make_judge(plan: JudgePlan, log: AnswerLog, account: Account) -> Judge:
+    """The model, or the labels of a table, as a judge of the codes of labels plus one.
+
+    Raises:
+        InputError: the prompt has other grades, or the table does not fit the log.
+    """
+    from trueval.golden.build.golden_plan import LABELS as FROM_LABELS
+    from trueval.golden.build.golden_plan import REPLAY
+    from trueval.golden.build.judge_choice import model_judge
+
+    if plan.model.startswith(REPLAY):
+        raise InputError(f"{plan.model}: a ledger is resumed by naming its judge with --ledger. Name the model.")
+    if plan.model.startswith(FROM_LABELS):
+        path = plan.model.removeprefix(FROM_LABELS)
+        judged, found = read_judged(path, log), dict[tuple[str, str], int]()
+        by_query = {answer.query: answer for answer in log.answers}
+        for cell in judged.labels:
+            if (code := judged.label(cell)) != MISSING:
+                found[texts_of(by_query[cell.query], cell)] = code + 1
+        return LabelJudge(found, name=f"{FROM_LABELS}{Path(path).name}")
+    prompt = plan.values["prompt"]
+    made = model_judge({**plan.values, "prompt": PROMPT if prompt == OF_GOLDEN else prompt}, account)
+    if not set(made.prompts["grade"].grades.values()) <= set(range(1, len(LABELS) + 1)):
+        raise InputError(
+            f"{prompt}: a prompt for answers must map its grades to 1 (contradicted), 2 (not), 3 (partly) and 4 "
+            f"(supported). Take {PROMPT}, or correct map."
+        )
+    return made
+
+
+def ask_for(
+    log: AnswerLog, grading: GradingSettings, known: Container[tuple[str, str]] | None = None
+) -> list[AskedCells]:
+    """All questions to the judge, in the order of the log.
+
+    Args:
+        grading: batch, rounds and seed.
+        known: pairs of claim and text that the judge can answer; None for all.
+    """
+    return [asked for answer in log.answers for asked in _of_answer(answer, grading, known)]
+
+
+def _of_answer(
+    answer: Answer, grading: GradingSettings, known: Container[tuple[str, str]] | None
+) -> Iterator[AskedCells]:
+    by_claim: dict[str, dict[str, list[Cell]]] = {}
+    for cell in cells_of(answer):
+        claim, text = texts_of(answer, cell)
+        if known is None or (claim, text) in known:
+            by_claim.setdefault(claim, {}).setdefault(text, []).append(cell)
+    for claim, by_text in by_claim.items():
+        for sample in range(grading.rounds):
+            texts = _shuffle(list(by_text), claim, sample, grading.seed)
+            for start in range(0, len(texts), grading.batch):
+                shown = tuple(texts[start : start + grading.batch])
+                yield AskedCells(Question("grade", claim, shown, sample), tuple(tuple(by_text[each]) for each in shown))
+
+
+def _shuffle(texts: Sequence[str], claim: str, sample: int, seed: int) -> list[str]:
+    """The texts in an order that seed, repetition and claim decide, whatever their order in the log."""
+    about = json.dumps([seed, sample, text_hash([claim])]).encode()
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(about).digest()[:8], "big"))
+    ordered = sorted(texts, key=lambda text: text_hash([text]))
+    return [ordered[at] for at in rng.permutation(len(ordered)).tolist()]
+
+
+def _rows(log: AnswerLog, asked: AskedCells, answer: JudgeAnswer, name: str) -> Iterator[dict[str, object]]:
+    """Rows of the table; a slot without a valid label has the label null, and why."""
+    for cells, label in zip(asked.cells, answer.labels or (None,) * len(asked.cells), strict=True):
+        for cell in cells:
+            yield {
+                "query": cell.query,
+                "of": cell.of,
+                "claim": cell.claim,
+                "against": cell.against,
+                "label": None if label is None else LABELS[label.grade - 1],
+                "sample": asked.question.sample,
+                "by": name,
+                "reason": "; ".join(answer.problems) if label is None else label.reason,
+                "text": asked.question.query,
+            }
+
+
+def _notes(log: AnswerLog, cells: Sequence[Cell], missing: int, problems: Mapping[str, int]) -> Iterator[str]:
+    if missing:
+        said = ", ".join(f"{each} ({number})" for each, number in problems.items())
+        why = f" Of the judge's answers: {said}." if said else ""
+        told = count_phrase(missing, "cell has", "cells have")
+        yield f"{told} no label, of {len(cells):,}: bounds, never zeros.{why}"
+    texts = {text for each in log.answers for text in (each.text, *(p.text for p in each.passages or ()))}
+    speaking = sum(map(speaks_to_judge, texts))
+    if speaking:
+        told = count_phrase(speaking, "text seems", "texts seem")
+        yield f"{told} to address a judge rather than a reader. They were judged like any other; look at them."
