@@ -161,6 +161,13 @@ def test_ties_and_what_one_step_finer_leaves() -> None:
     assert measure.finer_range in (0.0, measure.range)
 
 
+def test_decimals_that_went_through_float32_are_decimals() -> None:
+    lists = np.round(np.random.default_rng(6).random((20, 40)), 3).astype(np.float32).astype(np.float64)
+    lists[4, 5] = np.float64(np.float32(0.12345678))
+    found = grid_runs([Run.from_arrays(lists)]).runs[0]
+    assert (found.grid, found.contradicting) == ("3 decimals", 1)
+
+
 def test_few_and_no_scores() -> None:
     assert grid_runs([{"q": {"a": 1.0, "b": 0.5}}]).runs[0].grid is None
     assert grid_runs([{"q": {f"d{at}": 1.0 for at in range(50)}}]).runs[0].grid is None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
+from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
 
 
@@ -84,6 +85,33 @@ class RunGrid:
     cure: str
 
 
+@dataclass(frozen=True)
+class Deviation:
+    """Scores of the same pairs that differ between two passes: how many, and by how much at most."""
+
+    differing: int
+    most: float
+
+
+@dataclass(frozen=True)
+class ServiceCheck:
+    """What a service gives when the same pairs are sent again.
+
+    Attributes:
+        pairs: number of pairs of query and document.
+        again: the same calls once more.
+        reordered: documents in another order.
+        rebatched: documents in calls of seven.
+        verdict: "noise" if equal calls differ, "batch" if only order or batches matter, else "rounding".
+    """
+
+    pairs: int
+    again: Deviation
+    reordered: Deviation
+    rebatched: Deviation
+    verdict: Literal["noise", "batch", "rounding"]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class GridReport(Result):
     """The grids of several runs.
@@ -92,6 +120,7 @@ class GridReport(Result):
         runs: one each.
         policy: choices behind the measures; empty without judgments.
         notes: one-line warnings.
+        service: of a service, what it gives when asked again.
     """
 
     KIND: ClassVar[str] = "precision-grid"
@@ -100,3 +129,4 @@ class GridReport(Result):
     runs: tuple[RunGrid, ...]
     policy: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    service: ServiceCheck | None = field(default=None, metadata=OMITTED)

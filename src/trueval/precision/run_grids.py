@@ -14,7 +14,7 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.numerics import or_null
 from trueval.precision.grid_result import GridMeasure, GridReport, OffGrid, RunGrid
-from trueval.precision.score_grid import FoundGrid, Writing, find_grids
+from trueval.precision.score_grid import UNKNOWN, FoundGrid, Writing, find_grids
 from trueval.run import Run
 from trueval.standings.groups import tie_groups
 from trueval.standings.matching import list_of
@@ -122,9 +122,13 @@ def _grid_of(run: Run) -> RunGrid:
     top = _top_score(groups, run)
     sample = known[np.unique(np.linspace(0, len(known) - 1, min(SAMPLE, len(known))).astype(np.int64))]
     grids = find_grids(sample, top)
+    single = grids == (UNKNOWN,) and bool((sample == sample.astype(np.float32)).all())
+    if single:  # decimals that went through float32, as in parquet, are decimals in their shortest form
+        sample = shortest(sample)
+        grids = find_grids(sample, top)
     first = grids[0]
     named = None if first.grid is None else first.grid
-    off = _off_grids(scores, grids, Writing.of(np.unique(sample)))
+    off = _off_grids(scores, grids, Writing.of(np.unique(sample)), single=single)
     finer = Finer(*FINER[named.family]) if named is not None and named.family in FINER else None
     tied = groups.size[groups.size > 1]
     total = max(len(scores), 1)
@@ -150,6 +154,16 @@ def _grid_of(run: Run) -> RunGrid:
     )
 
 
+def shortest(values: Floats) -> Floats:
+    """Values of float32 as the shortest decimals that it reads as them.
+
+    >>> shortest(np.array([np.float32(0.12)], dtype=np.float64)).tolist()
+    [0.12]
+    """
+    different, place = np.unique(values.astype(np.float32), return_inverse=True)
+    return np.asarray(different.astype(str).astype(np.float64)[place])
+
+
 def _second(grids: tuple[FoundGrid, ...]) -> str | None:
     if len(grids) == 1:
         return None
@@ -166,7 +180,7 @@ def _top_score(groups: TieGroups, run: Run) -> float:
     return float(top[len(top) // 2]) if len(top) else 1.0
 
 
-def _off_grids(scores: Floats, grids: tuple[FoundGrid, ...], writing: Writing) -> Bools:
+def _off_grids(scores: Floats, grids: tuple[FoundGrid, ...], writing: Writing, *, single: bool) -> Bools:
     """[document] whether a score is on no grid; nothing is, where a part of the file is on none that is known."""
     off = np.zeros(len(scores), dtype=bool)
     several = [each.grid for each in grids if each.grid is not None]
@@ -176,6 +190,7 @@ def _off_grids(scores: Floats, grids: tuple[FoundGrid, ...], writing: Writing) -
         part = scores[start : start + CHUNK]
         finite = np.isfinite(part)
         values = np.where(finite, part, 0.0)
+        values = shortest(values) if single else values
         slack = writing.slack(values)
         on = np.logical_or.reduce([grid.place(values, slack).on for grid in several])
         off[start : start + CHUNK] = finite & ~on

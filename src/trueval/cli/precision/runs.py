@@ -1,6 +1,7 @@
 """`trueval precision runs`: what the scores of runs were rounded to, and what number formats did."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -23,21 +24,78 @@ if TYPE_CHECKING:
 
     from trueval.precision.audit_result import Audit
     from trueval.precision.grid_result import GridReport
+    from trueval.report.kinds import Kind
     from trueval.run import Run
 
 
-@common_options("qrels", "measures", "tie_order", "rel", "out", "form")
+@dataclass(frozen=True, eq=False, repr=False)
+class ServiceOptions:
+    """A service that is asked, in place of runs."""
+
+    panel: ClassVar = "Services"
+
+    service: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Ask a service that reranks instead: SERVICE:MODEL of vllm, cohere, jina or voyage, or tei.",
+        ),
+    ] = None
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Its URL, without /rerank. Default: the service's own.")
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--api-key-env", metavar="NAME", help="Variable of the environment with its key. Default: the service's."
+        ),
+    ] = None
+    texts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLLECTION", help="Its first 6 queries and 50 documents are sent. Default: the embedded sample."
+        ),
+    ] = None
+
+    def probe(self) -> "GridReport":
+        """Ask the service, after saying what leaves this machine."""
+        import warnings
+
+        from trueval.collection import Collection
+        from trueval.errors import TruevalWarning
+        from trueval.models.hosted.hosted_roles import HostedReranker, load_hosted
+        from trueval.models.hosted.services import is_hosted, parse_hosted_name
+        from trueval.precision.service_probe import DOCUMENTS, QUERIES, probe_service
+        from trueval.sample import sample_path
+
+        name = self.service or ""
+        name = f"{name}:{self.url}" if name.lower() == "tei" else name
+        reranks = is_hosted(name) and parse_hosted_name(name).service.reranks is not None
+        model = load_hosted(name, base_url=self.url, api_key_env=self.key) if reranks else None
+        if not isinstance(model, HostedReranker):
+            accepted = "must be a reranker, vllm:MODEL, cohere:MODEL, jina:MODEL, voyage:rerank-MODEL or tei"
+            raise typer.BadParameter(f"{accepted}. Got {self.service!r}.", param_hint="--service")
+        collection = Collection.read(self.texts or str(sample_path()))
+        what = f"{QUERIES} queries with up to {DOCUMENTS} documents of {collection.name}"
+        talk([f"sending {what} to {self.url or name}, four times."])
+        with warnings.catch_warnings():  # each of the calls would say again what leaves this machine
+            warnings.simplefilter("ignore", TruevalWarning)
+            return probe_service(model, collection, name.partition(":")[0])
+
+
+@common_options("service", "url", "qrels", "measures", "tie_order", "rel", "out", "form")
 @with_groups
 def runs(
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="RUN...",
             help="Runs, each a path or NAME=PATH. Or QRELS and runs of named formats, all of the same queries and "
             "documents: MODEL:DTYPE=PATH, or MODEL:DTYPE:SCORING=PATH where scores have a format of their own.",
         ),
-    ],
+    ] = None,
     *,
+    served: ServiceOptions,
     qrels: Annotated[
         str | None, typer.Option(metavar="QRELS", help=f"{JUDGMENTS} Of runs alone, for measures.")
     ] = None,
@@ -56,20 +114,31 @@ def runs(
     from trueval.precision.views.kind import GRID, PRECISION
     from trueval.report.provenance import files_read
 
+    if output.out is not None:
+        check_folder(output.out)
+    if served.service is not None or served.url is not None:
+        if files or qrels is not None or measures:
+            raise typer.BadParameter("takes no runs, no judgments and no measures.", param_hint="--service")
+        _show(GRID, served.probe().to_dict(), output, form)
+        return
+    if not files:
+        raise typer.BadParameter("give at least one run, or --url and --service.", param_hint="RUN")
     audited = any(":" in text.partition("=")[0] and "=" in text for text in files)
     if audited and qrels is None:
         qrels, files = files[0], files[1:]
     if qrels is not None:
         refuse_repeated(qrels, files)
-    if output.out is not None:
-        check_folder(output.out)
     with record_files() as seen, progress(len(files) + (qrels is not None)) as begin:
         given = measures, policy, inputs, begin
         found = _audit(str(qrels), files, *given) if audited else _grids(qrels, files, *given)
     named = [*([] if qrels is None else [("judgments", qrels)]), *(("run", path_of(text)) for text in files)]
     result = {**found.to_dict(), "files": files_read(named, seen)}
+    _show(PRECISION if audited else GRID, result, output, form)
+
+
+def _show(kind: "Kind", result: "dict[str, Any]", output: OutputOptions, form: Form) -> None:
+    """Print a result, and write its files."""
     talk(result["notes"])
-    kind = PRECISION if audited else GRID
     if output.out is not None:
         save(output.out, (kind, result), page=True)
     show(kind, result, form, percent=output.percent)

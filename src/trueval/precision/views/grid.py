@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
-from trueval.precision.grid_result import GridMeasure, GridReport, OffGrid, RunGrid
+from trueval.precision.grid_result import Deviation, GridMeasure, GridReport, OffGrid, RunGrid, ServiceCheck
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import DIFFERS, TieInterval, plot_dots
@@ -46,6 +46,13 @@ class _MeasureRow(NamedTuple):
     value: GridMeasure
 
 
+class _PassRow(NamedTuple):
+    """A pass over the same pairs."""
+
+    name: str
+    found: Deviation
+
+
 class _OffRow(NamedTuple):
     """A score of a run that is on no grid."""
 
@@ -77,6 +84,11 @@ MEASURES: Final[tuple[Column[_MeasureRow], ...]] = (
     Column("range", lambda row: row.value.range, FRACTION, strong=True),
     Column("bias", lambda row: row.value.bias, DIFFERENCE),
     Column("range if finer", lambda row: row.value.finer_range, FRACTION),
+)
+PASSES: Final[tuple[Column[_PassRow], ...]] = (
+    Column("pass", lambda row: row.name),
+    Column("other scores", lambda row: row.found.differing, COUNT, strong=True),
+    Column("at most by", lambda row: row.found.most, SPACING),
 )
 OFF: Final[tuple[Column[_OffRow], ...]] = (
     Column("run", lambda row: row.run, NAME),
@@ -115,6 +127,14 @@ def view(result: GridReport) -> View:
     sheets: list[AnySheet] = [Sheet("Grids", result.runs, RUNS, id="grids")]
     if measures:
         sheets.append(Sheet("What ties do to measures", measures, MEASURES, id="grid-measures"))
+    if result.service is not None:
+        check = result.service
+        rows = [
+            _PassRow("again", check.again),
+            _PassRow("another order", check.reordered),
+            _PassRow("other batches", check.rebatched),
+        ]
+        sheets.append(Sheet("The same pairs sent again", rows, PASSES, id="passes"))
     if off:
         sheets.append(Sheet("Scores on no grid", off, OFF, id="off-grid"))
     sections = [Section("Grids of scores", sheets, open=True)]
@@ -158,7 +178,28 @@ def _sentence(run: RunGrid) -> Sentence:
     return (*tied, f", and their order moves {first.measure} by ", Quantity(first, "range"), ".")
 
 
+def _service_sentence(check: ServiceCheck) -> str:
+    """Whether scores change from call to call."""
+    if check.verdict == "noise":
+        return (
+            f"The same call gave other scores for {check.again.differing:,} of {check.pairs:,} pairs, at most by "
+            f"{check.again.most:.3g}: noise, which no rounding explains. Ask several times, or fix seed and batch."
+        )
+    if check.verdict == "batch":
+        most = max(check.reordered.most, check.rebatched.most)
+        return (
+            f"Equal calls gave equal scores, other orders or batches did not, at most by {most:.3g}: what is computed "
+            "together changes the scores. Send the documents of a query in one call, in one order."
+        )
+    return (
+        f"Each of {check.pairs:,} pairs had one score in all four passes, in another order and in other batches too: "
+        "what is tied is tied by rounding or by equal outputs, not by chance."
+    )
+
+
 def _findings(result: GridReport) -> Iterator[Sentence]:
+    if result.service is not None:
+        yield _service_sentence(result.service)
     worst = max(result.runs, key=lambda run: run.tied_fraction)
     for run in result.runs:
         if run is not worst:
