@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,21 @@ def test_people_who_agree_change_nothing_and_one_who_does_not_corrects() -> None
     assert found.value == 1.0
     assert found.corrected is not None
     assert found.corrected.low <= (same.value or 0) <= found.corrected.high
+
+
+def test_a_question_that_nobody_can_label_counts_as_it_is_and_is_not_drawn() -> None:
+    """Half of the answers are empty, without a context: their recall is 0 under all labels, and no one labels them."""
+    rng = np.random.default_rng(14)
+    log = draw_log(rng, 40)
+    empty = {"text": "", "claims": (), "passages": None}
+    log = replace(log, answers=tuple(replace(a, **(empty if at % 2 else {})) for at, a in enumerate(log.answers)))
+    full = JudgedCells({cell: (SUPPORTED,) for answer in log.answers for cell in cells_of(answer)}, "all supported")
+    drawn = set(log.query_ids[:20])
+    people = JudgedCells({cell: codes for cell, codes in full.labels.items() if cell.query in drawn}, "people")
+    found = evaluate_answers(log, full, ["nugget-recall"], people=people)["nugget-recall"]
+    assert (found.value, found.questions, found.labeled) == (0.5, 40, 10)
+    assert found.corrected is not None
+    assert found.corrected.estimate == pytest.approx(0.5)
 
 
 def test_partly_labeled_questions_are_named_and_do_not_correct() -> None:

@@ -79,6 +79,18 @@ class JudgedLog(NamedTuple):
         return {each.name: each.values(self.log, self.table) for each in measures}
 
 
+class _PeopleLabels(NamedTuple):
+    """Which questions people labeled.
+
+    Attributes:
+        whole: [query] whether every cell has their label.
+        settled: [query] whether the question has no cell, so that it has one value under all labels.
+    """
+
+    whole: Bools
+    settled: Bools
+
+
 def answer_scores(
     log: AnswerLog | Source, judged: JudgedCells | Source | None = None, measures: Sequence[str] | None = None
 ) -> Scores:
@@ -140,9 +152,12 @@ def evaluate_answers(
         groups = Clusters(found.log.clusters, found.log.source)
     codes = np.arange(len(found.log.answers)) if groups is None else groups.codes(found.log.query_ids)
     by_people = None if people is None else JudgedLog.of(found.log, people)
-    labeled = np.zeros(len(codes), dtype=bool) if by_people is None else by_people.table.missing == 0
+    # A question without cells has the same value under all labels: nobody labels it, and none is drawn.
+    settled = np.array([next(cells_of(answer), None) is None for answer in found.log.answers], dtype=bool)
+    labeled = np.zeros(len(codes), dtype=bool) if by_people is None else (by_people.table.missing == 0) & ~settled
+    labels = _PeopleLabels(labeled, settled)
     values, theirs = found.values(chosen), {} if by_people is None else by_people.values(chosen)
-    means = tuple(_mean(each, values[each.name], theirs.get(each.name), labeled, codes, level) for each in chosen)
+    means = tuple(_mean(each, values[each.name], theirs.get(each.name), labels, codes, level) for each in chosen)
     cells = [cell for answer in found.log.answers for cell in cells_of(answer)] if judged is not None else []
     return AnswersEvaluation(
         log=found.log.name,
@@ -194,7 +209,7 @@ def _mean(
     measure: AnswerMeasure,
     values: AnswerValues,
     people: AnswerValues | None,
-    labeled: Bools,
+    labels: _PeopleLabels,
     codes: Ints,
     level: float,
 ) -> AnswerMean:
@@ -207,7 +222,7 @@ def _mean(
     span = [None if math.isnan(each.estimate) else each.estimate for each in ends]
     corrected = None
     if people is not None and measure.judged:
-        corrected = _corrected(measure, values, people, labeled & ~values.unknown, level)
+        corrected = _corrected(measure, values, people, labels, level)
     known = count + unknown
     return AnswerMean(
         name=measure.name,
@@ -224,7 +239,7 @@ def _mean(
         all_highest=(float(high[kept].sum()) + unknown) / known if known else None,
         units=len(np.unique(codes[kept])),
         corrected=corrected,
-        labeled=0 if people is None else int((labeled & ~values.unknown).sum()),
+        labeled=0 if people is None else int((labels.whole & ~values.unknown).sum()),
     )
 
 
@@ -257,12 +272,13 @@ def _of_equal_values(value: float, units: int, level: float) -> EstimateWithInte
 
 
 def _corrected(
-    measure: AnswerMeasure, values: AnswerValues, people: AnswerValues, labeled: Bools, level: float
+    measure: AnswerMeasure, values: AnswerValues, people: AnswerValues, labels: _PeopleLabels, level: float
 ) -> EstimateWithInterval | None:
     """The mean for people's labels of all questions, from whole questions that they labeled."""
     judge, theirs = ((each.bounds.lowest + each.bounds.highest) / 2 for each in (values, people))
     there = ~values.unknown
-    paired = PairedValues(judge, np.where(labeled, theirs, judge), there, np.zeros(len(judge), dtype=bool))
+    labeled, settled = labels.whole & there, labels.settled & ~np.isnan(judge)
+    paired = PairedValues(judge, np.where(labeled, theirs, judge), there, settled)
     found = by_queries(paired, labeled, NEW, level, measure.measure.span)
     if found is None:
         return None

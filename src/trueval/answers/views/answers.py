@@ -114,7 +114,7 @@ CHANGE: Final = {
     "retrieval": "A retriever, or a larger context, that brings the missing claims.",
     "reading": "Another generator or prompt, or fewer passages beside those that matter.",
     "labels": "Labels for the missing cells: judge again, or have people label them.",
-    "": "More questions.",
+    "": "More questions with a reference and a context.",
 }
 NEXT: Final = {
     "retrieval": "trueval cuts CONFIG.toml",
@@ -210,7 +210,8 @@ def _case(question: JudgedQuestion) -> Case:
     correct = "not known" if question.correctness is None else format_value(question.correctness)
     words: list[Sentence] = [f"Answer: {question.answer or '(empty)'}", f"Correctness {correct}. Id {question.query}."]
     sheets = [_claim(number, each) for number, each in enumerate(question.claims, start=1)]
-    return Case(question.question, words, sheets)
+    title = question.question if question.correctness is None else f"{question.question} (correctness {correct})"
+    return Case(title, words, sheets)
 
 
 def _claim(number: int, claim: JudgedClaim) -> Sheet[JudgedText]:
