@@ -40,6 +40,7 @@ FACE = [
     "__version__",
     "audit_precision",
     "build_golden",
+    "check_drift",
     "compare",
     "compare_answers",
     "convention",
@@ -81,6 +82,7 @@ VERBS = {
     "probe": {f"probe_{name}" for name in PROBES},
     "sweep": {"sweep"},
     "frontier": {"frontier"},
+    "route": {"check_drift"},
     "golden": {"build_golden", "correct"},
     "answers": {f"{name}_answers" for name in ANSWERS},
 }

@@ -26,6 +26,7 @@ __all__ = [
     "__version__",
     "audit_precision",
     "build_golden",
+    "check_drift",
     "compare",
     "compare_answers",
     "convention",
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from trueval.run import Run
     from trueval.tradeoff.frontier.frontier import frontier
     from trueval.tradeoff.route.certificate import RouterChoice
+    from trueval.tradeoff.route.drift import check_drift
     from trueval.tradeoff.runner.sweep import sweep
 
 # Module of each public name. A name is imported on first access (PEP 562), so that `import trueval` loads nothing
@@ -115,6 +117,7 @@ _HOMES = {
     "Scores": "trueval.evaluation.scores",
     "audit_precision": "trueval.precision.audit_precision",
     "build_golden": "trueval.golden.build.build_golden",
+    "check_drift": "trueval.tradeoff.route.drift",
     "compare": "trueval.comparison.compare",
     "compare_answers": "trueval.answers.evaluate_answers",
     "convention": "trueval.policy.conventions",

@@ -56,3 +56,21 @@ def test_what_cannot_be_certified_is_refused(trueval: Command, swept: Path, tmp_
         tv.frontier(swept, resamples=50).router_toml()
     with pytest.raises(InputError, match=r"Add \[route\]"):
         tv.frontier(write_sweep(tmp_path / "other", made_sweep()), route=RouterChoice(), resamples=50)
+
+
+def test_a_check_of_a_log_says_drift_by_its_exit_status(trueval: Command, swept: Path, tmp_path: Path) -> None:
+    assert trueval("frontier", swept, "--route", "--epsilon", ".03", "--resamples", "50").status == 0
+    log = tmp_path / "route.jsonl"
+    for far, status in ((0.0, 0), (9.0, 1)):
+        needs = np.random.default_rng(0).permutation(_needs(swept))[:40] + far
+        log.write_text("".join(f'{{"need": {need}}}\n' for need in needs), encoding="utf-8")
+        done = trueval("route", "check", log, "--router", swept / "router.toml", "--out", tmp_path / f"out{status}")
+        assert done.status == status, done.err
+        assert ("no longer promised" in " ".join(done.out.split())) == bool(status)
+        assert "needs-block" in (tmp_path / f"out{status}" / "report.html").read_text(encoding="utf-8")
+
+
+def _needs(swept: Path) -> list[float]:
+    from trueval.retrieval.pipeline.router_file import read_router_file
+
+    return list(read_router_file(swept / "router.toml").certificate.needs)

@@ -26,7 +26,7 @@ PANELS: Final = {
     "Results": ("evaluate", "compare", "power", "explain", "check", "measures", "report"),
     "Answers": ("answers",),
     "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
-    "Costs": ("sweep", "frontier"),
+    "Costs": ("sweep", "frontier", "route"),
     "Judgments": ("golden",),
     "This installation": ("init", "demo", "doctor", "cache", "schema", "help"),
 }

@@ -1,5 +1,6 @@
 """`trueval retrieve`: a run made from a corpus, by indexes, fusion and rerankers, or by a retriever that answers."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
     from trueval.collection import Collection, Tell
     from trueval.models.missing_work import DryRun
     from trueval.retrieval.pipeline.pipeline import Pipeline
+    from trueval.retrieval.pipeline.pipeline_result import PipelineResult
     from trueval.run import Run
 
 RUN_FILE = "run.trec"
 CONTEXTS_FILE = "contexts.jsonl"
+ROUTE_FILE = "route.jsonl"
 CONTEXTS = 10
 LIVE_DEPTH = 100
 
@@ -106,6 +109,10 @@ class PipelineOptions(SearchOptions):
         ),
     ] = None
 
+    route: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="router.toml of frontier --route: the reranker's depth of each query."),
+    ] = None
     reuse: Reuse = None
     on: Where = None
     max_cost: MaxCost = None
@@ -113,7 +120,8 @@ class PipelineOptions(SearchOptions):
 
     def read(self) -> "Pipeline":
         """Read the pipeline file, or make a pipeline of one stage, with the requested scoring."""
-        return self.read_pipeline(self.depth).but(scoring=self.scoring, reuse=self.reuse)
+        found = self.read_pipeline(self.depth).but(scoring=self.scoring, reuse=self.reuse)
+        return found if self.route is None else found.routed(self.route)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -243,7 +251,7 @@ def retrieve(
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
     written.write(runs, k, texts)
     if output.out is not None:
-        save(output.out, (RETRIEVE, result), others=_files(runs, k, texts), page=True)
+        save(output.out, (RETRIEVE, result), others=_files(runs, k, texts) | _route_file(found), page=True)
     show(RETRIEVE, result, form, percent=output.percent)
 
 
@@ -262,7 +270,7 @@ def _retrieve_live(
     from trueval.collection import Collection
     from trueval.retrieval.views.kind import LIVE
 
-    other = ("pipeline", "index", "model", "depth", "scoring", "reuse", "on", "max_cost", "dry_run")
+    other = ("pipeline", "index", "model", "depth", "scoring", "route", "reuse", "on", "max_cost", "dry_run")
     if given := [name for name in other if getattr(search, name) not in (None, False)]:
         names = " ".join(f"--{name.replace('_', '-')}" for name in given)
         raise typer.BadParameter(
@@ -322,6 +330,22 @@ def _files(runs: Sequence["Run"], k: int | None, texts: "Collection") -> dict[st
     if k is not None:
         files[CONTEXTS_FILE] = partial(_write_contexts, runs[0], k, collection=texts)
     return files
+
+
+def _route_file(found: "PipelineResult") -> dict[str, Any]:
+    """The log of a router's choices, for `trueval route check`, where there is one."""
+    if "route" not in found.settings:
+        return {}
+    from trueval.retrieval.pipeline.routed_rerank import route_log
+    from trueval.retrieval.pipeline.router import Router
+
+    entries = route_log(found.stages, Router.load(found.settings["route"]["router"]))
+    text = "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in entries)
+    return {ROUTE_FILE: partial(_write_text, text=text)}
+
+
+def _write_text(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
 
 
 def _write_contexts(run: "Run", k: int, file: Path, *, collection: "Collection") -> None:

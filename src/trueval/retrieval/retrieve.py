@@ -23,6 +23,7 @@ def retrieve(
     model: str | None = None,
     depth: int | None = None,
     scoring: str | None = None,
+    route: Path | str | None = None,
     queries: Path | str | None = None,
     qrels: Path | str | None = None,
     rel: float | None = None,
@@ -40,6 +41,7 @@ def retrieve(
         model: embedder of the index.
         depth: number of documents per query; 100 if None.
         scoring: how all stages score, "high", "low" or "both"; None: as the pipeline specifies.
+        route: router.toml, which chooses the reranker's depth of each query.
         queries: file of the queries, instead of the collection's.
         qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         rel: grade from which a document is relevant; if None 1, or 4 for a golden set.
@@ -61,6 +63,7 @@ def retrieve(
     from trueval.retrieval.pipeline.pipeline import Pipeline  # late: indexes take as long as the start of a command
 
     chosen = Pipeline.of(pipeline, index=index, model=model, depth=depth).but(scoring=scoring)
+    chosen = chosen if route is None else chosen.routed(route)
     texts = chosen.read_collection(collection, queries=queries, qrels=qrels)
     if rel is not None and texts.judgments is None:
         raise PolicyError(f"rel needs judgments. {texts.source} has none.")

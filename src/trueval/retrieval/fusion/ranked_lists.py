@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,18 @@ class RankedLists(NamedTuple):
         sizes = np.bincount(self.of_row[kept], minlength=len(self.query_ids))
         queries = self.query_ids.filter(pl.Series(sizes > 0))
         return Run(self.documents.filter(kept), queries, starts_of(sizes[sizes > 0]), name, source)
+
+
+def score_lists(run: Run, depth: int | None = None) -> dict[str, list[float]]:
+    """Query id → scores of its documents, best first.
+
+    Args:
+        depth: number of documents per list; all if None.
+    """
+    lists = rank_lists(run, depth)
+    scores = lists.documents["score"].to_list()
+    parts = (scores[first:last] for first, last in pairwise(lists.offsets.tolist()))
+    return dict(zip(lists.query_ids.to_list(), parts, strict=True))
 
 
 def rank_lists(run: Run, depth: int | None = None) -> RankedLists:

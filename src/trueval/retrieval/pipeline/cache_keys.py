@@ -44,8 +44,9 @@ def build_key_settings(table: str, settings: Mapping[str, Any]) -> dict[str, obj
         about |= recipe_hash(place.recipe)
         if settings.get("reuse") != TEXT or settings["dtype"] in BY_TEXT:  # then it has no effect
             about.pop("reuse", None)
-    if settings.get("sources") is not None:
-        about["sources"] = _file_hash(Path(settings["sources"]))
+    for name in ("sources", "router"):
+        if settings.get(name) is not None:
+            about[name] = _file_hash(Path(settings[name]))
     return about | {"versions": versions_of(table, settings)}
 
 
@@ -54,7 +55,7 @@ def _file_hash(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise Place(str(path)).error(f"cannot be read ({error.strerror}). Correct the path of the sources.") from None
+        raise Place(str(path)).error(f"cannot be read ({error.strerror}). Correct its path.") from None
 
 
 @cache

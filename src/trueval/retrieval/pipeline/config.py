@@ -25,6 +25,8 @@ from trueval.models.pair_scores import FINISHED, MODEL
 from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.indexes.index import read_spec
+from trueval.retrieval.pipeline.router import Router
+from trueval.retrieval.pipeline.router_file import check_pipeline, read_router_file
 
 Settings: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -50,15 +52,19 @@ def read_settings(path: Path) -> dict[str, dict[str, object]]:
         InputError: it cannot be read, or a table, a key or a value is none of a pipeline; with the line.
     """
     given = Toml.read(path, "the TOML file of a pipeline")
-    return beside_file(settings_of_tables(given.tables, given.source, given.place), path)
+    settings = beside_file(settings_of_tables(given.tables, given.source, given.place), path)
+    router: Any = settings.get("route", {}).get("router")
+    return settings if router is None else set_route(settings, Path(router))
 
 
 def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, dict[str, object]]:
     """Settings whose files are found from the folder of the file that names them; an absolute path stays as it is."""
-    sources = settings.get("deduplicate", {}).get("sources")
-    if sources is None:
-        return settings
-    return {**settings, "deduplicate": {**settings["deduplicate"], "sources": str(path.parent / sources)}}
+    found = dict(settings)
+    for table, name in (("deduplicate", "sources"), ("route", "router")):
+        place = settings.get(table, {}).get(name)
+        if place is not None:
+            found[table] = {**settings[table], name: str(path.parent / place)}
+    return found
 
 
 def settings_of_tables(
@@ -153,6 +159,28 @@ def set_scoring(settings: Settings, scoring: str) -> Settings:
     return {
         name: {**values, "scoring": form} if name in ("index", "rerank") else values
         for name, values in settings.items()
+    }
+
+
+def set_route(settings: Settings, path: Path) -> dict[str, dict[str, Any]]:
+    """The settings of a pipeline whose reranker gets as many candidates as a router says.
+
+    Args:
+        path: router.toml.
+
+    Raises:
+        InputError: it is no router, or was certified for another pipeline.
+        PolicyError: all stages are to score in one format, or two runs are to be made.
+    """
+    router, about = Router.load(path), read_router_file(path)
+    check_pipeline(router, about, settings)
+    if settings.get("pipeline", {}).get("scoring", STAGES) != STAGES:
+        raise PolicyError("A router was certified on the scores of the stages' own formats. Leave scoring out.")
+    rerank = {**settings["rerank"], "depth": router.more}
+    return {
+        **{name: dict(values) for name, values in settings.items()},
+        "rerank": rerank,
+        "route": {"router": str(path)},
     }
 
 

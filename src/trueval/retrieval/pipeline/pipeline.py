@@ -25,6 +25,7 @@ from trueval.retrieval.pipeline.config import (
     Settings,
     read_settings,
     set_reuse,
+    set_route,
     set_scoring,
     settings_of_tables,
 )
@@ -122,6 +123,18 @@ class Pipeline:
         except InputError as error:
             raise PolicyError(str(error)) from None
         return replace(self, settings=given)
+
+    def routed(self, router: Path | str) -> Pipeline:
+        """A copy whose reranker gets as many candidates of each query as a router says.
+
+        Args:
+            router: router.toml of `trueval frontier --route`.
+
+        Raises:
+            InputError: it is no router, or was certified for another pipeline.
+            PolicyError: all stages are to score in one format, or two runs are to be made.
+        """
+        return replace(self, settings=set_route(self.settings, Path(router)))
 
     def read_collection(
         self,

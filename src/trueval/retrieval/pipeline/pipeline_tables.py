@@ -117,6 +117,12 @@ class Rerank(HostedKeys, _Reranker):
     """The model that scores the first documents of each list anew."""
 
 
+class Route(Table):
+    """The router that chooses how many candidates the reranker gets for each query."""
+
+    router: Text = key(..., "router.toml of `trueval frontier --route`, from the folder of this file")
+
+
 class Generate(Table):
     """What a prompt takes of the run."""
 
@@ -134,6 +140,7 @@ class PipelineFile(Table):
     fuse: Fuse = key(None)
     deduplicate: Deduplicate = key(None)
     rerank: Rerank = key(None)
+    route: Route = key(None)
     generate: Generate = key(None)
 
 

@@ -100,6 +100,10 @@ class StageKeys:
         lists = rank_lists(run, depth)
         return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
+    def first_candidates(self) -> Run | None:
+        """The run of the first search, from the cache; None if it is not cached."""
+        return self._candidates(*next(iter(self._keys().items())))
+
     def last_candidates(self) -> Run | None:
         """The run of the last stage, from the cache; None if it is not cached."""
         return self._candidates(*list(self._keys().items())[-1])
@@ -162,8 +166,10 @@ class StageKeys:
             name: name of the stage.
             before: keys of the stages whose candidates it takes.
         """
-        tables = ("embed", "index") if name == "dense" else (name,)
-        about = {table: self.candidate_settings(table) for table in tables}
+        tables = {"dense": ("embed", "index"), "rerank": ("rerank", "route")}.get(name, (name,))
+        about = {
+            table: self.candidate_settings(table) for table in tables if table != "route" or table in self.settings
+        }
         return key_of("stage", name, about, self.texts, before)
 
     def candidate_settings(self, table: str) -> dict[str, object]:

@@ -44,6 +44,8 @@ from trueval.retrieval.pipeline.config import (
 )
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.rerank import rerank
+from trueval.retrieval.pipeline.routed_rerank import rerank_routed
+from trueval.retrieval.pipeline.router import Router
 from trueval.retrieval.pipeline.stage_cache import StageCandidates, keep, read_candidates
 from trueval.retrieval.pipeline.stage_keys import RETRIEVERS, StageKeys
 from trueval.retrieval.pipeline.stage_resources import (
@@ -257,6 +259,8 @@ class StageRunner(StageKeys):
         """Score the top candidates with a model, those of several runs in one pass."""
         (run,), settings = runs, self.settings["rerank"]
         model, depth, scoring = self.model("rerank"), settings["depth"], settings["scoring"]
+        if "route" in self.settings:
+            return self._rerank_routed(run, model, step)
         asked = together(beside, depth) if beside else run
         scored = rerank(
             asked,
@@ -269,6 +273,19 @@ class StageRunner(StageKeys):
             forward=self._outputs,
         )
         return scored if asked is run else replace_scores(run, scored, depth)
+
+    def _rerank_routed(self, run: Run, model: object, step: Step) -> Run:
+        """Score as many candidates of each query as the router says."""
+        router, searched = Router.load(self.settings["route"]["router"]), self.first_candidates()
+        given = {"scoring": self.settings["rerank"]["scoring"], "store": self.shared.outputs, "step": step}
+        score = partial(rerank, collection=self.collection, model=model, forward=self._outputs, **given)
+        found = rerank_routed(run, router, run if searched is None else searched, score)
+        hard = sum(each.candidates == router.more for each in found.routed.values())
+        self.notes.append(
+            f"{hard:,} of {len(found.routed):,} queries were given {router.more} candidates, and the others "
+            f"{router.fewer}, by {strip_folders(router.source)}."
+        )
+        return found.run
 
     def _outputs(self, *given: Any, **named: Any) -> Outputs:
         """The outputs of a reranker, computed or cached."""

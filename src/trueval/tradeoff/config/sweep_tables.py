@@ -161,7 +161,7 @@ class _Methods(Table):
 
 # Those of a pipeline, whose values may be lists.
 _TABLES: Final[dict[str, Any]] = {
-    name: with_lists(table) for name, table in TABLES.items() if name not in ("corpus", "generate")
+    name: with_lists(table) for name, table in TABLES.items() if name not in ("corpus", "route", "generate")
 }
 _TABLES["pipeline"] = create_model(
     "Stages", __base__=(_TABLES["pipeline"], _Methods), __doc__="Which stages there are."

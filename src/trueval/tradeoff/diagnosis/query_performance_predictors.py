@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from trueval.models.pair_scores import PAIRED
 from trueval.policy.policy import Policy
 from trueval.probes.probe_retrieval_correlation import drops
 from trueval.probes.query_noise import noisy
-from trueval.retrieval.fusion.ranked_lists import rank_lists
+from trueval.retrieval.fusion.ranked_lists import score_lists
 from trueval.retrieval.fusion.union import replace_scores
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -54,7 +53,7 @@ def margin(run: Run, query_ids: Sequence[str], k: int = TOP) -> Signal:
     """
     if k < 2:
         raise PolicyError(f"k of the margin must be an integer >= 2. Got {k!r}.")
-    lists = _scores(run, k)
+    lists = score_lists(run, k)
     return Signal("margin", np.array([span(lists.get(query, ())) for query in query_ids]), low_is_hard=True)
 
 
@@ -70,7 +69,7 @@ def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Si
     >>> entropy(Run.from_dict({"q": {"a": 0.5, "b": 0.5}, "r": {"a": 0.9}}), ["q", "r"], 50, odds=True).values.tolist()
     [1.0, 0.0]
     """
-    lists = _scores(run, fewer)
+    lists = score_lists(run, fewer)
     return Signal("entropy", np.array([normalised_entropy(lists.get(query, ()), odds=odds) for query in query_ids]))
 
 
@@ -81,7 +80,7 @@ def score_features(run: Run, query_ids: Sequence[str], fewer: int) -> tuple[Sign
         query_ids: [query] ids; a query without a list has zeros.
         fewer: size of the smaller pool.
     """
-    lists = _scores(run, None)
+    lists = score_lists(run)
     own = [lists.get(query, ()) for query in query_ids]
     return (
         Signal("gap", np.array([gap(scores, fewer) for scores in own]), low_is_hard=True, joint=False),
@@ -216,11 +215,3 @@ def _depths(settings: Settings, depths: tuple[int, int]) -> tuple[int, int]:
     if pool < more:
         raise PolicyError(f"[{name}] gives {pool} candidates, and {more} are to be reranked. Set its depth to {more}.")
     return fewer, more
-
-
-def _scores(run: Run, depth: int | None) -> dict[str, list[float]]:
-    """Query id → scores of its top documents, best first."""
-    lists = rank_lists(run, depth)
-    scores, offsets = lists.documents["score"].to_list(), lists.offsets.tolist()
-    parts = [scores[first:last] for first, last in pairwise(offsets)]
-    return dict(zip(lists.query_ids.to_list(), parts, strict=True))

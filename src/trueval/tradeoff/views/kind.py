@@ -1,4 +1,4 @@
-"""The result kinds of `trueval sweep` and `trueval frontier`."""
+"""The result kinds of `trueval sweep`, `trueval frontier` and `trueval route`."""
 
 from __future__ import annotations
 
@@ -38,4 +38,13 @@ FRONTIER: Final = kind_of_view(
     format=1,
     order=3,  # the recommendation comes before the quality of each configuration
     stem="frontier",
+)
+
+DRIFT: Final = kind_of_view(
+    "route-check",
+    "trueval.tradeoff.route.drift:DriftCheck",
+    "trueval.tradeoff.views.drift:view",
+    format=1,
+    order=5,
+    stem="route-check",
 )

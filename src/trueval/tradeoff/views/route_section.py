@@ -189,7 +189,7 @@ def promise_of(found: CertifiedRouter) -> Sentence:
         found: of `trueval frontier --route`.
     """
     fewer, more = found.depths
-    by = "the gain predicted from " + ", ".join(found.weights) if len(found.weights) > 1 else found.rule
+    by = "the gain predicted from " + " and ".join(found.weights) if len(found.weights) > 1 else found.rule
     does: tuple[str | Quantity, ...]
     if found.threshold is None:
         does = (f"The router always takes {fewer} candidates",)
