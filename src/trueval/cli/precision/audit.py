@@ -1,6 +1,6 @@
 """`trueval precision audit`: what a model's number formats do to a result."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
     from trueval.models.missing_work import DryRun
     from trueval.precision.audit_result import Audit
+    from trueval.precision.batch_result import BatchEffects
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"
@@ -135,9 +136,29 @@ class SourceOptions:
     ] = None
     on: Where = None
     dry_run: DryRunFlag = False
+    batch_sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Instead of formats, what batches alone do: run each model in batches of these sizes, such as 1,8,32.",
+        ),
+    ] = None
+
+    @property
+    def sizes(self) -> list[int]:
+        """The batch sizes to compare; none by default."""
+        texts = in_list(self.batch_sizes or "")
+        if not all(text.isdigit() and int(text) > 0 for text in texts) or len(set(texts)) == 1:
+            raise typer.BadParameter(
+                f"must be two or more different numbers of at least 1, such as 1,8,32. Got {self.batch_sizes!r}.",
+                param_hint="--batch-sizes",
+            )
+        return [int(text) for text in texts]
 
     def check(self) -> None:
-        """Refuse both sources, and none."""
+        """Refuse both sources, and none, and batches of stored logits."""
+        if self.sizes and self.logits is not None:
+            raise typer.BadParameter("need models: stored logits have one batch size.", param_hint="--batch-sizes")
         if bool(self.models) == (self.logits is not None):
             raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
 
@@ -168,7 +189,7 @@ def audit(
     Example: trueval precision audit collection --model bge-reranker-v2-m3 -m nDCG@10 --out audit
     """
     from trueval.files.source.fingerprints import record_files
-    from trueval.precision.views.kind import PRECISION
+    from trueval.precision.views.kind import BATCHES, PRECISION
     from trueval.report.provenance import files_read
 
     source.check()
@@ -191,9 +212,10 @@ def audit(
     }
     result = {**found.to_dict(), "files": files_read(with_roles(seen, named), seen)}
     talk(result["notes"])
+    kind = BATCHES if source.sizes else PRECISION
     if output.out is not None:
-        save(output.out, (PRECISION, result), page=True)
-    show(PRECISION, result, form, percent=output.percent)
+        save(output.out, (kind, result), page=True)
+    show(kind, result, form, percent=output.percent)
 
 
 def _estimate(
@@ -217,7 +239,8 @@ def _estimate(
         "folder": None if out is None else out / "logits",
         **asdict(loading),
     }
-    return DryRun([*missing_passes(found, source.models or (), dtypes, **given)])
+    several = [{**given, "batch_size": size} for size in source.sizes or [loading.batch_size]]
+    return DryRun([work for each in several for work in missing_passes(found, source.models or (), dtypes, **each)])
 
 
 def _run_audit(
@@ -229,11 +252,14 @@ def _run_audit(
     loading: LoadingOptions,
     policy: PolicyOptions,
     out: Path | None,
-) -> "Audit":
+) -> "Audit | BatchEffects":
     """Audit models, which are run now, or stored logits."""
     from trueval.precision.audit_precision import audit_precision
 
     with executor_on(source.on) as executor, bars() as bar:
+        if source.sizes:
+            run = {"folder": None if out is None else out / "logits", "begin": bar, "executor": executor}
+            return _run_batches(reading.read(collection), measures, source, reading, formats, loading, policy, run)
         return audit_precision(
             reading.read(collection),
             source.models or (),
@@ -252,6 +278,44 @@ def _run_audit(
             **asdict(loading),
             **policy.choices(),
         )
+
+
+def _run_batches(
+    collection: "Collection",
+    measures: "Sequence[Measure] | None",
+    source: SourceOptions,
+    reading: CollectionOptions,
+    formats: FormatOptions,
+    loading: LoadingOptions,
+    policy: PolicyOptions,
+    run: "Mapping[str, object]",
+) -> "BatchEffects":
+    """Audit models in batches of several sizes."""
+    from dataclasses import replace
+
+    from trueval.precision.batch_effects import audit_batches
+    from trueval.precision.model_passes import read_ids, select_queries
+
+    grades = policy.grade_map()
+    if grades is not None:
+        collection = replace(collection, judgments=collection.graded.map_grades(grades))
+    left_out = () if reading.exclude_queries is None else read_ids(reading.exclude_queries, collection)
+    passes = {
+        "candidates": reading.candidate_source(),
+        "scoring": formats.of_scores,
+        "index_dtypes": in_list(formats.index_dtype),
+        **asdict(loading),
+        **run,
+    }
+    return audit_batches(
+        select_queries(collection, exclude=left_out, limit=reading.limit),
+        source.models or (),
+        source.sizes,
+        measures,
+        formats.of_models or in_list(DEFAULT_DTYPES),
+        passes=passes,
+        **policy.choices(),
+    )
 
 
 def _describe_saved_work(out: Path | None) -> str:

@@ -34,3 +34,11 @@ REPAIR = kind_of_view(
     order=15,
     stem="precision-repair",
 )
+BATCHES = kind_of_view(
+    "precision-batches",
+    "trueval.precision.batch_result:BatchEffects",
+    "trueval.precision.views.batches:view",
+    format=1,
+    order=16,
+    stem="precision-batches",
+)
