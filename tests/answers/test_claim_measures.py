@@ -180,8 +180,7 @@ def test_losses_sort_every_reference_claim() -> None:
 
 @pytest.mark.slow
 def test_all_measures_of_100_000_tables_take_a_second() -> None:
-    """4 claims, 4 reference claims and 5 passages each: 4.8 million cells; the best of 3 times, with room for a busy
-    machine."""
+    """4 claims, 4 reference claims and 5 passages each, 4.8 million cells: seconds of the processor, best of 3."""
     queries, claims, passages = 100_000, 4, 5
     rng = np.random.default_rng(4)
     table = big_table(rng, queries, claims, passages)
@@ -189,11 +188,11 @@ def test_all_measures_of_100_000_tables_take_a_second() -> None:
     times = []
     for _ in range(3):
         fresh = replace(table)  # without what was computed before
-        began = time.perf_counter()
+        began = time.process_time()
         for measure in OF_TABLE:
             measure.values(log, fresh)
-        times.append(time.perf_counter() - began)
-    assert min(times) < 4, times
+        times.append(time.process_time() - began)
+    assert min(times) < 1, times
 
 
 def big_table(rng: np.random.Generator, queries: int, claims: int, passages: int) -> ClaimTable:
