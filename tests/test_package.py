@@ -54,6 +54,7 @@ FACE = [
     "frontier",
     "gate",
     "judge_answers",
+    "leaderboard",
     "parse",
     "power",
     "precision_bound",
@@ -73,6 +74,7 @@ FACE = [
 VERBS = {
     "evaluate": {"evaluate", "gate", "self_test", "correct"},
     "compare": {"compare"},
+    "leaderboard": {"leaderboard"},
     "power": {"power", "published"},
     "explain": {"explain"},
     "measures": {"registry"},

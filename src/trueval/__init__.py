@@ -40,6 +40,7 @@ __all__ = [
     "frontier",
     "gate",
     "judge_answers",
+    "leaderboard",
     "parse",
     "power",
     "precision_bound",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from trueval.comparison.gate.self_test import self_test
     from trueval.comparison.labels.audit_sample import AuditSample
     from trueval.comparison.labels.correct import correct
+    from trueval.comparison.leaderboard.board import leaderboard
     from trueval.comparison.limits import MaxDrop, MaxRange, Minimum, MinQueries
     from trueval.comparison.power.power_analysis import power
     from trueval.evaluation.arrays import evaluate_arrays
@@ -130,6 +132,7 @@ _HOMES = {
     "frontier": "trueval.tradeoff.frontier.frontier",
     "gate": "trueval.comparison.gate.gate",
     "judge_answers": "trueval.answers.judge_answers",
+    "leaderboard": "trueval.comparison.leaderboard.board",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",
     "precision_bound": "trueval.precision.bound",

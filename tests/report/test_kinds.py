@@ -19,6 +19,7 @@ from trueval.report.page_content import Figure
 # Kind → its newest format.
 OURS = {"evaluate": 2, "evaluate-details": 3, "compare": 2, "precision": 2, "explain": 2, "power": 1, "published": 1}
 OURS |= {
+    "leaderboard": 1,
     "golden": 1,
     "golden-agree": 1,
     "golden-stress": 1,

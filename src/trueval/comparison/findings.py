@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,12 @@ from trueval.comparison.resampling.paired_tests import (
     t_test,
     wilcoxon_test,
 )
+from trueval.comparison.resampling.resampled_sums import blocks
 from trueval.comparison.resampling.simultaneous import Deviations, Family, deviations, simultaneous_intervals
 from trueval.standings.standings import Bools, Floats, Ints
+
+# Resampled sums in memory at once: 64 MB, and a few arrays as large.
+MOST_RESAMPLED: Final = 1 << 23
 
 
 class Findings(NamedTuple):
@@ -101,20 +105,20 @@ def find(
     codes = np.arange(len(aligned.query_ids)) if clusters is None else clusters.codes(aligned.query_ids)
     # Measures that count the same queries share their resamples, so each pattern of queries is drawn once.
     patterns, pattern_of = np.unique(aligned.kept, axis=1, return_inverse=True)
-    groups = [
-        _Group.of(
-            aligned, np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at), pairs, codes, reach
-        )
+    shared = [
+        (np.flatnonzero(patterns[:, at]), part)
         for at in range(patterns.shape[1])
+        for part in _parts(np.flatnonzero(pattern_of.ravel() == at), len(aligned.names), chosen)
     ]
     tests = len(pairs) * (len(aligned.measures) if chosen.family == "all" else 1)
-    resampled = [group.resample(chosen, threads, bets, tests) for group in groups]
+    groups = (_Group.of(aligned, kept, measures, pairs, codes, reach) for kept, measures in shared)
+    resampled = ((group, group.resample(chosen, threads, bets, tests)) for group in groups)
     if chosen.family == "all":
-        resampled = _join_families(resampled)
+        several = list(resampled)
+        joined = _join_families([parts for _, parts in several])
+        resampled = ((group, parts) for (group, _), parts in zip(several, joined, strict=True))
     found = {
-        measure: findings
-        for group, parts in zip(groups, resampled, strict=True)
-        for measure, findings in group.findings(parts, chosen, threads)
+        measure: findings for group, parts in resampled for measure, findings in group.findings(parts, chosen, threads)
     }
     in_order = [found[measure] for measure in range(len(aligned.measures))]
     p = [getattr(each, chosen.test) for each in in_order]
@@ -123,6 +127,12 @@ def find(
         each._replace(holm=holm, benjamini_hochberg=shares)
         for each, holm, shares in zip(in_order, *adjusted, strict=True)
     )
+
+
+def _parts(measures: Ints, runs: int, chosen: ComparisonChoices) -> list[Ints]:
+    """The measures whose resamples are in memory together: all of one family; else as many as fit, at least one."""
+    together = len(measures) if chosen.family == "all" else max(1, MOST_RESAMPLED // (runs * chosen.resamples))
+    return [measures[part] for part in blocks(len(measures), together)]
 
 
 class _Parts(NamedTuple):

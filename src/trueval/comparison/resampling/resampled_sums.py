@@ -37,6 +37,8 @@ WORLDS: Final = 1 << 34
 SAMPLE: Final = 1 << 33
 # Orders of queries for betting.
 BETS: Final = 1 << 34
+# Signs of the test of all pairs of many systems.
+RANK_SIGNS: Final = 1 << 35
 
 # Maximum size of the cached counts of drawn units, 32 MB: 10,000 resamples of 1,600 units.
 KEPT_COUNTS: Final = 1 << 24

@@ -95,9 +95,11 @@ def deviations(resampled: ResampledColumns, family: Family, draws: ResampleDraws
     """
     first, second, sizes = family.first, family.second, resampled.sizes
     moved = resampled.sums / sizes.drawn - resampled.grid.values.sum(axis=0)[:, None] / sizes.total
-    runs, place = np.unique(family.run, return_inverse=True)
-    noise = np.stack([normal_noise(draws.resamples, draws.seed, RUN_NOISE + run) for run in runs.tolist()])
-    noisy = moved + noise[place.ravel()] * np.sqrt(resampled.spread) / sizes.drawn
+    noisy = np.sqrt(resampled.spread)
+    for column, run in enumerate(family.run.tolist()):  # in place: of many runs each array is large
+        noisy[column] *= normal_noise(draws.resamples, draws.seed, RUN_NOISE + run)
+    noisy /= sizes.drawn
+    noisy += moved
     variance, ties = _variances(resampled, first, second), resampled.ties.values.sum(axis=0)
     rounding = 4 * (resampled.grid.step[first] + resampled.grid.step[second])
     scales = np.sqrt(variance), np.sqrt(variance + (ties[first] + ties[second]) / sizes.total**2)

@@ -31,6 +31,15 @@ PUBLISHED = kind_of_view(
     stem="published",
 )
 
+LEADERBOARD = kind_of_view(
+    "leaderboard",
+    "trueval.comparison.leaderboard.leaderboard_result:LeaderboardResult",
+    "trueval.comparison.views.leaderboard:view",
+    format=1,
+    order=8,
+    stem="leaderboard",
+)
+
 # `trueval golden correct`.
 CORRECTION = kind_of_view(
     "corrected",
