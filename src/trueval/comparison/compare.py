@@ -25,7 +25,8 @@ from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.bounded_intervals import widths
 from trueval.comparison.resampling.clusters import Clusters, QueryUnits
 from trueval.comparison.resampling.concentration import NAMED, concentration
-from trueval.comparison.resampling.pair_wins import PairWins
+from trueval.comparison.resampling.pair_wins import MeasureColumn, PairWins
+from trueval.comparison.resampling.rank_bounds import Stratum, rank_bounds
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.run_reshuffle import reshuffle_runs
 from trueval.comparison.resampling.tie_order_values import TieOrders
@@ -143,6 +144,8 @@ def compare_scores(
     boards = []
     for measure, each in enumerate(found):
         board = _leaderboard(aligned, measure, differences, winners, ranked=baseline is None)
+        if baseline is not None and chosen.intervals == BOOTSTRAP:
+            board = _with_ranks(board, aligned, measure, belonging, chosen, thread_count(threads))
         boards.append(board if belonging is None else replace(board, clusters=each.units))
     warnings = [*_warnings(aligned, found, len(pairs), chosen)]
     if chosen.intervals == BOOTSTRAP:
@@ -260,6 +263,33 @@ def _leaderboard(
         for run in order
     ]
     return Leaderboard(name, better, len(columns[0].expected), aligned.excluded_queries(measure), None, tuple(ranking))
+
+
+def _with_ranks(
+    board: Leaderboard,
+    aligned: AlignedScores,
+    measure: int,
+    clusters: Clusters | None,
+    chosen: ComparisonChoices,
+    threads: int,
+) -> Leaderboard:
+    """The board of a comparison with a baseline, with ranks by a test of all pairs, which were not compared."""
+    columns = [MeasureColumn.of(aligned, run, measure) for run in range(len(aligned.names))]
+    count = len(columns[0].queries)
+    if not count:
+        return board
+    ids = [aligned.query_ids[at] for at in columns[0].queries.tolist()]
+    units = QueryUnits.of(np.arange(count) if clusters is None else clusters.codes(ids))
+    sums = units.sums(np.stack([each.sign * each.expected for each in columns], axis=1))
+    ends = [np.array([each.sign * _mean(getattr(each, end)) for each in columns]) for end in ("lowest", "highest")]
+    ties = np.array([float((each.sd**2).sum()) / count**2 for each in columns])
+    # Sums of unequal clusters, scaled so that their mean over clusters is the mean over queries.
+    stratum = Stratum(sums * (len(sums) / count), np.minimum(*ends), np.maximum(*ends), ties)
+    better = rank_bounds([stratum], level=chosen.level, seed=chosen.seed, threads=threads).better
+    ranks = dict(zip(aligned.names, rank_intervals(better), strict=True))
+    return replace(
+        board, ranking=tuple(replace(row, rank_interval=RankInterval(*ranks[row.run])) for row in board.ranking)
+    )
 
 
 def _warnings(

@@ -152,7 +152,8 @@ class RankedSystem:
         highest: highest mean over tie orders.
         groups: letters; systems that share a letter are not separated. Empty where runs were compared with a baseline
             only.
-        rank_interval: the ranks that it can have by the separated pairs; None against a baseline.
+        rank_interval: the ranks that it can have: by the separated pairs; against a baseline by a randomization test
+            of all pairs together (resampling/rank_bounds.py), None where intervals are by bets.
     """
 
     place: int

@@ -241,3 +241,24 @@ def test_published_values_have_tasks_for_units() -> None:
     assert first.ranks == (1, 1)
     assert math.isnan(first.tie_range.low)
     assert found.board("x", "t0").rows[0].ranks is None
+
+
+def test_against_a_baseline_ranks_are_those_of_all_systems() -> None:
+    rng = np.random.default_rng(2)
+    judged = {f"q{q}": {"d0": 1} for q in range(60)}
+    runs = {
+        f"s{s}": {
+            query: {"d0": float(rng.random() < 0.1 + 0.2 * s), **{f"x{d}": 0.5 for d in range(3)}} for query in judged
+        }
+        for s in range(5)
+    }
+    of_board = {row.system: row.ranks for row in leaderboard({"t": (judged, runs)}, "P@1").boards[0].rows}
+    found = compare(runs, judged, "P@1", baseline="s2", resamples=500)
+    assert {row.run: row.rank_interval for row in found.leaderboards[0].ranking} == of_board
+    assert set(of_board.values()) > {(1, 1), (5, 5)}
+    # Clusters of unequal sizes: their sums have the mean over queries, and fewer units widen no rank to its neighbors'.
+    clusters = {query: str(int(query[1:]) // (2 if int(query[1:]) < 20 else 5)) for query in judged}
+    ranks = compare(runs, judged, "P@1", baseline="s2", resamples=500, clusters=clusters).leaderboards[0].ranking
+    assert [row.rank_interval for row in (ranks[0], ranks[-1])] == [(1, 1), (5, 5)]
+    by_bets = compare(runs, judged, "P@1", baseline="s2", resamples=500, intervals="bounded")
+    assert {row.rank_interval for row in by_bets.leaderboards[0].ranking} == {None}

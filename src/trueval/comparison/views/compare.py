@@ -342,16 +342,19 @@ def _of_measure(board: Leaderboard, *, grouped: bool) -> Iterator[Column[_Run]]:
     """The columns of a measure: values, then letters of groups and ranks, or marks of pairs with the baseline."""
     measure = board.measure
     best = board.ranking[0].expected
+    ends = ("best rank", "worst rank")
+    ranks: Column[_Run] = Column(
+        "ranks", lambda row: row.systems[measure].rank_interval, interval_of(COUNT), only="page", ends=ends
+    )
     yield Column(measure, lambda row: row.systems[measure].expected, FRACTION, strong=lambda value: value == best)
     if grouped:
         yield Column("", lambda row: row.systems[measure].groups, only="text")
         yield Column("groups", lambda row: row.systems[measure].groups, unscaled(_shorten_letters, "l"), only="page")
-        ends = ("best rank", "worst rank")
-        yield Column(
-            "ranks", lambda row: row.systems[measure].rank_interval, interval_of(COUNT), only="page", ends=ends
-        )
+        yield ranks
     else:
         yield Column("", lambda row: row.marks[measure], MARKS)
+        if board.ranking[0].rank_interval is not None:
+            yield ranks
 
 
 def _shorten_letters(groups: str) -> str:
@@ -408,8 +411,10 @@ def _ranking(result: Comparison, board: Leaderboard) -> Sheet[RankedSystem]:
         Column("expected", lambda row: row.expected, FRACTION),
         Column("lowest, highest", lambda row: row.tie_range, INTERVAL),
     ]
+    if any(row.rank_interval is not None for row in board.ranking):
+        columns.append(Column("ranks", _write_ranks))
     if result.baseline is None:
-        columns += [Column("ranks", _write_ranks), Column("groups", lambda row: row.groups)]
+        columns.append(Column("groups", lambda row: row.groups))
     return Sheet(heading(board), board.ranking, columns, only="text")
 
 
