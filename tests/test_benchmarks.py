@@ -22,6 +22,7 @@ SMALL = {
     "hps_gpu.py --batches 1 --lengths 128": "torch",
     "large_corpus.py --passages 2000": "| bm25 | 2,000 |",
     "live.py --calls 20 --rounds 1 --at-once 2": "| 2 | ",
+    "many_runs.py --runs 4 --queries 10": "| leaderboard --out |",
     "names_of_titles.py {titles} {table}": "1 of 2 titles: Jakob Böhme\n",
     "probe_names.py --group bm25 --queries 5 --runs 2": "| author_position_shift |",
     "routing.py --help": "--cache CACHE",  # one collection takes an hour
