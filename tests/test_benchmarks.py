@@ -26,6 +26,7 @@ SMALL = {
     "names_of_titles.py {titles} {table}": "1 of 2 titles: Jakob Böhme\n",
     "probe_names.py --group bm25 --queries 5 --runs 2": "| author_position_shift |",
     "routing.py --help": "--cache CACHE",  # one collection takes an hour
+    "scale.py --documents 100000 --queries 5 --only standings --rounds 1 --on processes": "| standings | processes |",
     "small_calls.py --calls 5": "pytrec_eval, from arrays",
     "traces.py --spans 20 --rounds 1": "| gen_ai documents | ",
 }

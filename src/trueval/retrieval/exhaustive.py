@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -135,6 +136,16 @@ class Embeddings:
             ArrayProducts(dtype, self.storage) if plain else TensorProducts(dtype, self.storage, self.device),
         )
 
+    def part(self, queries: object, documents: object) -> Embeddings:
+        """Some of the embeddings, to be counted elsewhere: without ids, which few errors name and which weigh much."""
+        part = copy(self)
+        part.__dict__.pop("tokens", None)
+        none = self.doc_ids[:0]
+        given = {"queries": queries, "documents": documents, "query_ids": none, "doc_ids": none, "executor": None}
+        for name, value in given.items():
+            object.__setattr__(part, name, value)
+        return part
+
     def blocks(self, queries: Ints) -> Iterator[_Block]:
         """Blocks of some queries, in their order."""
         if not len(queries):
@@ -235,7 +246,7 @@ class CorpusShard(Generic[T]):
 
     def __getstate__(self) -> dict[str, object]:
         """What is sent: of a memory map its file alone."""
-        sent = replace(self.source)
+        sent = copy(self.source)
         if self.mapped is not None:
             object.__setattr__(sent, "documents", None)
         return {**self.__dict__, "source": sent}
@@ -354,14 +365,7 @@ class _Block(ABC):
             yield CorpusShard(
                 f"{self.source.name}, shard {number + 1} of {len(starts)}",
                 type(self),
-                replace(
-                    self.source,
-                    queries=queries,
-                    documents=documents,
-                    query_ids=[str(at) for at in range(len(queries))],
-                    doc_ids=[str(at) for at in range(len(documents))],
-                    executor=None,
-                ),
+                self.source.part(queries, documents),
                 MappedRows.of(documents),
                 (self.most, self.each),
                 (cuts - first, self.columns, first),

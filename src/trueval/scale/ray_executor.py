@@ -35,6 +35,7 @@ TRIES: Final = 4  # times that an item is given to a worker, which may be lost e
 PATIENCE: Final = 600.0  # seconds without any worker after which the work ends with an error
 LOOK: Final = 1.0  # seconds between two looks at the machines of the cluster
 AHEAD: Final = 1024  # items that are done and wait for one before them, at most
+STARTS: Final = 3  # times that Ray is started here before this is an error
 ANSWERS: Final = 10.0  # seconds in which the head of a cluster must answer
 CLIENT: Final = "ray://"
 
@@ -248,6 +249,24 @@ def _load_ray() -> ModuleType:
     return need("ray", "Machines of a cluster", "scale")
 
 
+def _start(ray: Any, **options: object) -> None:
+    """Start Ray on this machine.
+
+    Raises:
+        InputError: it does not start.
+    """
+    for left in reversed(range(STARTS)):
+        try:
+            ray.init(address="local", include_dashboard=False, **options)
+        except Exception as error:  # a busy machine needs more than the 30 seconds that Ray waits for itself
+            ray.shutdown()
+            if not left:
+                reason = " ".join(str(error).split())[:300]
+                raise InputError(f"Ray could not be started on this machine: {reason} Use --on processes:N.") from error
+        else:
+            return
+
+
 def _connect(ray: Any, address: str | None) -> None:
     """Connect to a cluster, or start Ray here."""
     named = address or os.environ.get("RAY_ADDRESS")
@@ -263,7 +282,7 @@ def _connect(ray: Any, address: str | None) -> None:
         ray.init(address=named or "auto", **options)
     except OSError as error:  # a ConnectionError of Ray's among them
         if named is None:
-            ray.init(address="local", include_dashboard=False, **options)
+            _start(ray, **options)
             warnings.warn(
                 "No cluster is named by ray:HOST:PORT or RAY_ADDRESS: Ray was started on this machine, for this work.",
                 TruevalWarning,
