@@ -79,6 +79,32 @@ def people() -> None:
     Path("judge.qrels").write_text("\n".join(judge) + "\n", encoding="utf-8")
 
 
+def answered() -> None:
+    """Write what two systems answered to three questions, and the labels of a judge."""
+    passages = ["The tower was built in 1889.", "It is 330 m high."]
+    questions = {"When was it built?": "1889", "How high is it?": "330 m", "Who built it?": "Eiffel's company"}
+    for name, answers in {"old": ("In 1899.", "330 m.", "Eiffel."), "new": ("In 1889.", "330 m.", "Eiffel.")}.items():
+        rows = [
+            {"query_id": f"q{at}", "question": asked, "answer": said, "contexts": passages, "reference": reference}
+            for at, ((asked, reference), said) in enumerate(zip(questions.items(), answers, strict=True), 1)
+        ]
+        Path(f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        right = [name == "new", True, True]  # the last from what the model knows
+        cells = [
+            {"query": f"q{at}", "of": of, "claim": 1, "against": against, "label": "supported" if label else "not"}
+            for at, good in enumerate(right, 1)
+            for of, against, label in (
+                ("answer", "reference", good),
+                ("answer", 1, good and at == 1),
+                ("answer", 2, at == 2),
+                ("reference", "answer", good),
+                ("reference", 1, at == 1),
+                ("reference", 2, at == 2),
+            )
+        ]
+        Path(f"{name}-table.jsonl").write_text("".join(f"{json.dumps(cell)}\n" for cell in cells), encoding="utf-8")
+
+
 def _json_lines(path: Path) -> Iterator[dict[str, object]]:
     yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
@@ -107,6 +133,8 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "cuts --pipeline pipeline.toml --qrels golden -k 5",
     low_precision,
     "precision audit corpus --logits logits.npz --qrels golden -m nDCG@10 --out audit",
+    "precision bound golden run.trec -m nDCG@10 --within 'ulp(bfloat16)'",
+    "precision repair low.trec --reference run.trec -k 5",
     "precision runs golden bm25:bfloat16=low.trec bm25:bfloat16:float32=run.trec -m nDCG@10",
     "probe names --bm25 --language en --out names",
     "probe noise corpus --bm25 --language en --qrels golden",
@@ -124,6 +152,10 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "golden agree golden",
     "golden correct golden run.trec -m nDCG@10",
     "golden stress --people qrels.trec judge.qrels --runs bm25.trec --runs ngrams-bf16.trec -m nDCG@10",
+    answered,
+    "answers judge new.jsonl --judge gpt-5-mini --out judged --dry-run",
+    "answers evaluate new.jsonl --judged new-table.jsonl",
+    "answers compare old.jsonl new.jsonl --judged old-table.jsonl --judged new-table.jsonl -m correctness",
     "demo",
     "doctor",
     "cache",

@@ -238,8 +238,8 @@ jobs:
       - run: python -m pip install "trueval[retrieval,models]"
       - run: trueval retrieve --pipeline pipeline.toml --run new.trec
       - run: >
-          trueval evaluate {_path_of(project)} new.trec -m nDCG@10
-          --baseline baseline.trec --max-drop nDCG@10=0.01 --when-same pass --out results
+          trueval evaluate {_path_of(project)} new.trec -m RA-nWG@10
+          --baseline baseline.trec --max-drop RA-nWG@10=0.01 --when-same pass --out results
 """
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from trueval.comparison.compare import compare
 from trueval.errors import TruevalWarning
-from trueval.evaluation.defaults import fill_defaults
+from trueval.evaluation.defaults import fill_defaults, scale_is_known
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.evaluation_result import MeasureMeans
 from trueval.evaluation.scores import Scores
@@ -21,6 +21,7 @@ from trueval.run import Run
 
 # Measures of the coverage of the candidates, and of their order.
 MEASURES: Final = ("R", "nDCG@10")
+OF_RUBRIC: Final = ("R", "nDCG(gain='rubric')@10")  # of a golden set, whose grades 1 and 2 are worth nothing
 
 
 class StageQuality(NamedTuple):
@@ -62,7 +63,8 @@ def quality_of(
     (2, (1,), 0.5)
     """
     pairs = ["query_id", "doc_id"]
-    rel = fill_defaults(judgments, MEASURES, None, {"rel": rel}).policy.rel
+    measures = OF_RUBRIC if scale_is_known(judgments, {"rel": rel}) else MEASURES
+    rel = fill_defaults(judgments, measures, None, {"rel": rel}).policy.rel
     relevant = judgments.frame.filter(pl.col("grade") >= rel).select(pairs).unique()
     held = [relevant.join(run.frame.select(pairs), on=pairs, how="semi") for run in runs.values()]
     given = tuple(
@@ -71,18 +73,18 @@ def quality_of(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # those of the last stage are in the notes
-        scores = [evaluate(replace(run, name=name), judgments, MEASURES, rel=rel) for name, run in runs.items()]
+        scores = [evaluate(replace(run, name=name), judgments, measures, rel=rel) for name, run in runs.items()]
         searches = [each for each, of in zip(scores, before, strict=False) if not of]
-        gains = _gains(runs, searches, judgments, rel)
+        gains = _gains(runs, searches, judgments, rel, measures[-1])
     found, values = tuple(each.height for each in held), tuple(each.to_means().measures for each in scores)
     return StageQuality(rel, relevant.height, found, given, values, scores[-1].notes, gains)
 
 
 def _gains(
-    runs: Mapping[str, Run], searches: Sequence[Scores], judgments: Judgments, rel: float
+    runs: Mapping[str, Run], searches: Sequence[Scores], judgments: Judgments, rel: float, measure: str
 ) -> tuple[StageGain, ...]:
-    """What stages gained over the best of several searches by the last measure, all of them decided together."""
-    measure, names = MEASURES[-1], {each.name for each in searches}
+    """What stages gained over the best of several searches by a measure, all of them decided together."""
+    names = {each.name for each in searches}
     others = {name: run for name, run in runs.items() if name not in names}
     if not searches or not others:
         return ()

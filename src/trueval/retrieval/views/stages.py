@@ -18,7 +18,6 @@ from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.retrieve_result import PipelineRun, Retrieval, StageGain, StageRecord
 
 HEIGHT: Final = 170  # CSS pixels of a plot
-MEASURE: Final = "nDCG@10"
 # What becomes of a document, from the bottom of a bar, and its color.
 KEPT: Final = ("kept, alone", "kept, tied", "lost")
 FOUND: Final = ("kept", "lost")
@@ -113,7 +112,11 @@ def _answer(result: Retrieval) -> Answer:
     gains = result.judged.gains
     if not gains:
         sure = _describe_ties(mean)
-        sentence: Sentence = (f"There is one list, {last.name}: {MEASURE} is ", Quantity(mean, "expected"), ".")
+        sentence: Sentence = (
+            f"There is one list, {last.name}: {_measure(result)} is ",
+            Quantity(mean, "expected"),
+            ".",
+        )
         return Answer(sentence, question, sure, next="trueval evaluate QRELS RUN")
     best, end = max(gains, key=lambda gain: gain.difference), gains[-1]
     chosen = best if best.difference > 0 else end
@@ -124,15 +127,19 @@ def _describe_best(chosen: StageGain, end: StageGain) -> Words:
     deed, over = _deed(chosen.stage), chosen.over
     p: Words = () if chosen.p != chosen.p else (", p ", Quantity(chosen, "p", P))
     if abs(chosen.difference) <= DIFFERS:
-        return (f"{deed.capitalize()} changes nothing: {MEASURE} is that of {over}, the best single list.",)
+        return (f"{deed.capitalize()} changes nothing: {chosen.measure} is that of {over}, the best single list.",)
     if not chosen.separated:
         difference = Quantity(chosen, "difference", DIFFERENCE)
         words: Words = (f"{deed.capitalize()} against {over}, the best single list: ",)
-        return (*words, difference, f" {MEASURE}, {chosen.verdict}", *p, ".")
+        return (*words, difference, f" {chosen.measure}, {chosen.verdict}", *p, ".")
     size = Quantity(chosen, "difference", SIZE)
     if chosen.difference < 0:
-        return (f"{over} is best: {deed} lost ", size, f" of {MEASURE} to it, {chosen.verdict}", *p, ".")
-    words = (f"{deed.capitalize()} is best: it gained ", size, f" of {MEASURE} over {over}, the best single list, ")
+        return (f"{over} is best: {deed} lost ", size, f" of {chosen.measure} to it, {chosen.verdict}", *p, ".")
+    words = (
+        f"{deed.capitalize()} is best: it gained ",
+        size,
+        f" of {chosen.measure} over {over}, the best single list, ",
+    )
     words = (*words, chosen.verdict, *p)
     if chosen is end:
         return (*words, ".")
@@ -165,7 +172,13 @@ def _deed(stage: str) -> str:
 
 
 def _mean(stage: StageRecord) -> MeasureMeans | None:
-    return None if stage.measures is None else stage.measures[MEASURE]
+    """The mean of the last measure, which stages are compared by."""
+    return None if stage.measures is None else stage.measures[list(stage.measures)[-1]]
+
+
+def _measure(run: Retrieval | PipelineRun) -> str:
+    """The name of that measure; empty without judgments."""
+    return list(run.stages[-1].measures or [""])[-1]
 
 
 def _describe_ties(mean: MeasureMeans) -> Words:
@@ -181,7 +194,7 @@ def findings(result: Retrieval) -> Iterator[Sentence]:
         result: of the command.
     """
     for gain in result.judged.gains[:-1] if result.judged else ():
-        words = (f"After {_deed(gain.stage)} {MEASURE} differs from that of {gain.over} by ",)
+        words = (f"After {_deed(gain.stage)} {gain.measure} differs from that of {gain.over} by ",)
         yield (*words, Quantity(gain, "difference", DIFFERENCE), f": {gain.verdict}.")
     yield from formats_used(result.settings)
     last = result.stages[-1]
@@ -220,7 +233,7 @@ def _describe_precision(high: Retrieval, low: PipelineRun) -> Iterator[Sentence]
             (Quantity(each, "expected"), " [", Quantity(each, "lowest"), ", ", Quantity(each, "highest"), "]")
             for each in means
         ]
-        yield (f"{MEASURE} is ", *values[0], " in the dtype of the models and ", *values[1], " in float32.")
+        yield (f"{_measure(high)} is ", *values[0], " in the dtype of the models and ", *values[1], " in float32.")
 
 
 def _sides(result: Retrieval) -> list[_Side]:
@@ -233,7 +246,7 @@ def _gains(gains: Sequence[StageGain]) -> Sheet[StageGain]:
     columns: list[Column[StageGain]] = [
         Column("stage", lambda row: row.stage, NAME),
         Column("over", lambda row: row.over, NAME),
-        Column(MEASURE, lambda row: row.difference, DIFFERENCE, strong=True),
+        Column(gains[0].measure, lambda row: row.difference, DIFFERENCE, strong=True),
         Column("interval", lambda row: _Ends(row.low, row.high), interval_of(DIFFERENCE), leaves=1),
         Column(
             "ties", lambda row: _Ends(row.lowest, row.highest), interval_of(DIFFERENCE), 2, ends=("lowest", "highest")
@@ -244,7 +257,7 @@ def _gains(gains: Sequence[StageGain]) -> Sheet[StageGain]:
     return Sheet("What each stage gained over the best single list", gains, columns, id="gains")
 
 
-def _measure_part(part: str, measure: str = MEASURE) -> Callable[[StageRecord], object]:
+def _measure_part(part: str, measure: str) -> Callable[[StageRecord], object]:
     return lambda row: None if row.measures is None else getattr(row.measures[measure], part)
 
 
@@ -254,13 +267,14 @@ def _count_lost_relevant(stage: StageRecord) -> int:
 
 
 def _stages(side: _Side) -> Sheet[StageRecord]:
+    measure = _measure(side.run)
     measured: list[Column[StageRecord]] = [
         Column("relevant", lambda row: row.relevant, COUNT),
         Column("relevant lost", _count_lost_relevant, COUNT, only="page"),
         Column("R", _measure_part("expected", "R"), FRACTION, only="page"),
-        Column(MEASURE, _measure_part("expected"), FRACTION, strong=True),
-        Column("lowest", _measure_part("lowest"), FRACTION),
-        Column("highest", _measure_part("highest"), FRACTION),
+        Column(measure, _measure_part("expected", measure), FRACTION, strong=True),
+        Column("lowest", _measure_part("lowest", measure), FRACTION),
+        Column("highest", _measure_part("highest", measure), FRACTION),
     ]
     columns: list[Column[StageRecord]] = [
         Column("stage", lambda row: row.name, NAME),
@@ -284,7 +298,7 @@ def _csv(result: Retrieval) -> Sheet[_Row]:
         read = attrgetter(path)
         return lambda row: read(row.stage)
 
-    def mean(part: str, measure: str = MEASURE) -> Callable[[_Row], object]:
+    def mean(part: str, measure: str) -> Callable[[_Row], object]:
         read = _measure_part(part, measure)
         return lambda row: read(row.stage)
 
@@ -294,8 +308,8 @@ def _csv(result: Retrieval) -> Sheet[_Row]:
     ]
     if result.judged:
         columns += [*(Column(name, of(name)) for name in ("relevant_given", "relevant"))]
-        columns += [Column("R", mean("expected", "R")), Column(MEASURE, mean("expected"))]
-        columns += [Column(end, mean(end)) for end in ("lowest", "highest")]
+        columns += [Column("R", mean("expected", "R")), Column(_measure(result), mean("expected", _measure(result)))]
+        columns += [Column(end, mean(end, _measure(result))) for end in ("lowest", "highest")]
     rows = [_Row(side.scoring, stage) for side in _sides(result) for stage in side.run.stages]
     return Sheet("", rows, columns)
 
@@ -320,7 +334,7 @@ def _legend(result: Retrieval) -> Iterator[str]:
     if result.judged:
         yield (
             f"relevant: of {result.judged.relevant:,} documents of grade {result.judged.rel:g} or higher; lowest, "
-            f"highest: {MEASURE} over all orders of equal scores."
+            f"highest: {_measure(result)} over all orders of equal scores."
         )
     if result.judged and result.judged.gains:
         yield (
@@ -338,8 +352,8 @@ def _figures(result: Retrieval) -> Iterator[Figure]:
             for stage in stages
             if (mean := _mean(stage)) is not None
         ]
-        about = f"{MEASURE}, expected value and tie range of the candidates of each stage, in the order of the stages."
-        title = f"{MEASURE} of each stage"
+        title = f"{_measure(result)} of each stage"
+        about = f"{title}, expected value and tie range of its candidates, in the order of the stages."
         yield Figure("stages-values", title, about, partial(plot_dots, dots), key=DOT_KEY)
     ties = ", ".join(f"{stage.name} {count_tied_candidates(stage):,} of {stage.documents:,}" for stage in stages)
     yield Figure(

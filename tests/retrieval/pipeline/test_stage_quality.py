@@ -1,0 +1,23 @@
+"""Stage quality: which measure stages are compared by."""
+
+import json
+from pathlib import Path
+
+from trueval.judgments import Judgments
+from trueval.retrieval.pipeline.stage_quality import quality_of
+from trueval.run import Run
+
+
+def test_stages_are_compared_on_the_scale_of_a_golden_set(tmp_path: Path) -> None:
+    """One list has the 5 first, the other a passage of grade 1, which plain nDCG pays for."""
+    (tmp_path / "golden.json").write_text(json.dumps({"kind": "golden", "format": 1}), encoding="utf-8")
+    (tmp_path / "qrels.trec").write_text("q 0 a 1\nq 0 b 5\n", encoding="utf-8")
+    runs = {"one": Run.from_dict({"q": {"b": 2.0}}), "two": Run.from_dict({"q": {"a": 2.0}})}
+    golden = quality_of(runs, Judgments.read(tmp_path))
+    name = "nDCG(gain='rubric')@10"
+    assert [list(each) for each in golden.values] == [["R", name]] * 2
+    assert [each[name].expected for each in golden.values] == [1.0, 0.0]
+    assert golden.rel == 4
+    plain = quality_of(runs, Judgments.from_dict({"q": {"a": 1, "b": 5}}))
+    assert list(plain.values[1]) == ["R", "nDCG@10"]
+    assert plain.values[1]["nDCG@10"].expected > 0
