@@ -77,7 +77,9 @@ def test_the_check_says_whether_the_promise_stands(router: Path, tmp_path: Path)
     rng = np.random.default_rng(4)
     alike = check_drift(log_of(tmp_path, rng.permutation([0.0, 1.0] * 20).tolist()), router)
     assert not alike.drifted
-    assert write(view(alike).answer.sentence, FRACTIONS).startswith("Nothing says that they do not: 40 served queries")
+    assert write(view(alike).answer.sentence, FRACTIONS).startswith(
+        "No drift is found in 40 served queries: largest evidence"
+    )
     far = check_drift(log_of(tmp_path, (rng.random(60) + 5).tolist()), router)
     assert far.drifted
     told = write(view(far).answer.sentence, FRACTIONS)

@@ -304,6 +304,16 @@ def test_routing_is_shown_with_both_depths_and_a_random_router() -> None:
     )
     assert "Routing by either gives .300 of the queries 100 candidates instead of 50" in markdown
     assert "Rules of routing" in str(SWEEP.write(sweep, "latex"))
+    # Milliseconds are of the routed system: the rest of a query, and the time of a pair for each candidate.
+    system = next(each for each in sweep["systems"] if any(stage["name"] == "rerank" for stage in each["stages"]))
+    sweep["route"]["name"] = f"{system['name']}, routed"
+    system["settings"]["rerank"] = {"depth": 50}
+    whole = system["latency"]["p50"]["value"]
+    rerank = next(stage["p50"]["value"] for stage in system["stages"] if stage["name"] == "rerank")
+    rows = blocks_of(part_of(sweep))["route-block"].tables[0].rows
+    found = {row.cells[0].text: row.cells[3].value for row in rows}
+    assert found["always 50"] == pytest.approx(whole)
+    assert found["either"] == pytest.approx(whole + 0.3 * rerank)
 
 
 def made_route() -> dict[str, Any]:

@@ -40,7 +40,7 @@ def view(result: DriftCheck) -> View:
         Column("90 %", lambda row: row.needs.high, NEED),
         Column("more candidates", lambda row: row.needs.share, SHARE),
     ]
-    sheet = Sheet("Needs of queries", rows, columns, id="needs")
+    sheet = Sheet("Certified and served queries", rows, columns, id="needs")
     return View(
         title="Drift of a router",
         answer=_answer(result),
@@ -60,7 +60,7 @@ def _answer(result: DriftCheck) -> Answer:
     if result.drifted:
         return Answer(
             (
-                f"No: {served} differ from the certified ones, since the {result.first:,}th of them (",
+                f"No: the {served} differ from the certified ones, since the {result.first:,}th of them (",
                 *evidence,
                 f"). The loss of at most {result.epsilon:g} {result.measure} is no longer promised.",
             ),
@@ -70,7 +70,7 @@ def _answer(result: DriftCheck) -> Answer:
             next="trueval frontier SWEEP_DIR --route",
         )
     return Answer(
-        (f"Nothing says that they do not: {served}, ", *evidence, "."),
+        (f"No drift is found in {served}: ", *evidence, "."),
         question=question,
         sure="The test sees scores, not qualities: a promise can break while scores look alike.",
         change="More served queries could show a difference; check again when the log has grown.",
