@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,13 @@ from trueval.judgments import Judgments
 from trueval.run import Run
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from trueval.evaluation.evaluate import Measures
     from trueval.evaluation.scores import Scores
     from trueval.judgments import JudgmentsLike
     from trueval.policy.policy import Policy
+    from trueval.policy.policy_choices import PolicyChoices
     from trueval.run import RunsLike
     from trueval.standings.standings import Bools, Floats
 
@@ -60,10 +63,9 @@ def leaderboard(
     measures: Measures | None = None,
     *,
     level: float = 0.95,
-    seed: int = 0,
     threads: int | None = None,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: Unpack[PolicyChoices],
 ) -> LeaderboardResult:
     """Rank systems over queries and over tasks, with the ranks that each may have.
 
@@ -71,10 +73,9 @@ def leaderboard(
         tasks: task → its judgments, and its runs: what `Run.of_several` takes, such as a dict by name or a table.
         measures: as in evaluate.
         level: level of intervals and ranks.
-        seed: seed of the resamples.
         threads: number of threads; None for one per processor. It does not affect the result.
         policy: as in evaluate.
-        choices: attributes of Policy.
+        choices: attributes of Policy; `seed` is that of the resamples too.
 
     Raises:
         InputError: a task has fewer than two systems, two runs have one name, or no two systems have every task.
@@ -86,12 +87,12 @@ def leaderboard(
     [('good', 0.75, 1.0), ('bad', 0.75, 1.0)]
     """
     first = Judgments.of(next(iter(tasks.values()))[0]) if tasks else None
-    parsed, chosen = fill_defaults(first, measures, policy, choices)
+    parsed, chosen = fill_defaults(first, measures, policy, dict(choices))
     scores = {}
     for name, (judgments, runs) in tasks.items():
         judged = Judgments.of(judgments)
         scores[name] = [evaluate(run, judged, parsed, policy=chosen) for run in Run.of_several(runs)]
-    return leaderboard_of_scores(scores, level=level, seed=seed, threads=threads)
+    return leaderboard_of_scores(scores, level=level, seed=choices.get("seed") or 0, threads=threads)
 
 
 def leaderboard_of_scores(
