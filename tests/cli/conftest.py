@@ -17,6 +17,11 @@ class Outcome(NamedTuple):
     err: str
 
 
+def wrapped(out: str) -> list[str]:
+    """The lines of an output but the next command, which is one line so that it can be copied."""
+    return [line.rstrip() for line in out.splitlines() if not line.startswith("Next: ")]
+
+
 @pytest.fixture
 def trueval(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import CLEAR, QRELS, TIED, Outcome
+from tests.cli.conftest import CLEAR, QRELS, TIED, Outcome, wrapped
 
 Command = Callable[..., Outcome]
 
@@ -122,7 +122,7 @@ def test_table_shows_values_ties_and_findings(trueval: Command, files: Path) -> 
     assert re.search(r"tied +1 +0\.6667 +2 +", out)
     assert "not separated" in out
     assert "RR@10: tied and clear." in " ".join(out.split())
-    assert max(map(len, out.splitlines())) <= 80
+    assert max(map(len, wrapped(out))) <= 80
 
 
 def test_csv_means_and_queries_agree_with_the_json(trueval: Command, files: Path) -> None:
@@ -283,7 +283,7 @@ def test_the_real_runs_print_the_full_table(trueval: Command, dl_hard_folder: Pa
     status, out, err = trueval("evaluate", dl_hard_folder / "qrels.trec", *runs)
     assert (status, len(runs)) == (0, 6), err
     lines = out.splitlines()
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, wrapped("\n".join(lines)))) <= 80
     for path in runs:
         name = path.name.removesuffix(".run.gz")
         assert sum(re.match(rf" ?{re.escape(name)} +\d", line) is not None for line in lines) == 5 + 1, name

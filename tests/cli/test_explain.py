@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Outcome
+from tests.cli.conftest import Outcome, wrapped
 
 Command = Callable[..., Outcome]
 
@@ -24,7 +24,7 @@ def same_list(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_table_names_normalizer_and_base_in_eighty_columns(trueval: Command, same_list: tuple[Path, Path]) -> None:
     status, out, err = trueval("explain", *same_list, "-m", "AP@5")
     assert (status, err) == (0, "")
-    assert max(map(len, out.splitlines())) <= 80
+    assert max(map(len, wrapped(out))) <= 80
     rows = {line.split()[0]: line for line in out.splitlines() if line.strip()}
     assert "0.3021" in rows["ours"]
     assert "0.4833" in rows["sentence-transformers"]
@@ -47,7 +47,7 @@ def test_the_answer_names_the_convention_that_differs_most(trueval: Command, sam
         "AP@5 of run is 0.3021; 3 of 7 conventions that compute it give another value, torchmetrics the most: +0.5035, "
         "because of normalizer: the relevant documents in the top k. Certain:"
     )
-    assert 'Next: trueval evaluate QRELS RUN -m "AP@5" --convention torchmetrics' in lines
+    assert f'Next: trueval evaluate {" ".join(map(str, same_list))} -m "AP@5" --convention torchmetrics' in lines
     same = trueval("explain", *same_list, "-m", "RR").out
     assert same.startswith("RR of run is 1.0000; so it is under all conventions that compute it, 5.")
 

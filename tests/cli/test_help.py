@@ -6,6 +6,7 @@ import pytest
 from docs.make_commands import commands
 from tests.cli.conftest import Outcome
 
+from trueval.cli.help import PAGES, SYNONYMS
 from trueval.cli.main import as_command, command_function
 from trueval.measures import registry
 
@@ -85,3 +86,23 @@ def test_words_that_nothing_has_are_said(trueval: Command) -> None:
     status, out, err = trueval("help", "zyzzyva")
     assert (status, out) == (1, "")
     assert err == "Nothing has all of these words: zyzzyva. Fewer words find more.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("fallback", "conventions"),
+        ("per-query", "compare"),
+        ("trust", "audit"),
+        ("significance", "compare"),
+        ("flaky", "gate"),
+        ("ground truth", "golden"),
+        ("phoenix", "files"),
+    ],
+)
+def test_a_page_is_found_by_words_that_it_does_not_use(trueval: Command, words: str, page: str) -> None:
+    assert f"docs/{page}.md" in trueval("help", *words.split()).out
+
+
+def test_terms_are_of_pages_that_are_listed() -> None:
+    assert SYNONYMS.keys() <= PAGES.keys()

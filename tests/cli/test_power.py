@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import t
-from tests.cli.conftest import Outcome
+from tests.cli.conftest import Outcome, wrapped
 
 Command = Callable[..., Outcome]
 QUERIES = 12
@@ -59,7 +59,7 @@ def test_json_holds_the_arithmetic(trueval: Command, runs: Path) -> None:
 def test_the_table_fits_80_columns_and_says_what_ties_make(trueval: Command, runs: Path) -> None:
     status, out, err = trueval("power", *paths(runs, "good", "half", "tied"), "-m", "P@1 RR")
     assert status == 0, err
-    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert max(map(len, wrapped(out))) <= 80
     assert re.search(r"^good +1\.0000", out, re.MULTILINE)
     assert re.search(r"good half +\+0\.5000 +0\.3318 +0\.0000 +(0\.[45]\d\d\d) +\1", out)
     assert "ties make 0.00% to 100.00% of the variance" in " ".join(out.split())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Outcome
+from tests.cli.conftest import Outcome, wrapped
 
 from trueval.report.number_texts import attainable
 
@@ -56,7 +56,7 @@ def test_a_narrow_terminal_shows_what_a_wide_one_does(
         narrow = trueval(*words, columns=width)
         text = narrow.out + narrow.err
         assert "…" not in text
-        assert max(map(len, narrow.out.splitlines())) <= width
+        assert max(map(len, wrapped(narrow.out))) <= width
         for name in NAMES:
             assert (name in text) == (name in wide.out + wide.err)
         for verdict in ("cannot tell", "not worse", "failed"):

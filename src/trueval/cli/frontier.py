@@ -1,5 +1,7 @@
 """`trueval frontier`: the Pareto-optimal configurations of a sweep, and which one to ship."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -170,7 +172,32 @@ def frontier(
         say(f"wrote {directory / ROUTER}")
     if form == "json":
         talk(result["notes"])
-    show(FRONTIER, result, form, percent=output.percent)
+    show(
+        FRONTIER,
+        result,
+        form,
+        percent=output.percent,
+        given=_files_of_next(directory, result) if form in ("table", "markdown") else {},
+    )
+
+
+def _files_of_next(directory: Path, result: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Judgments of the sweep, and the runs of the configurations that tie with the best one, for the next command."""
+    from trueval.judgments import qrels_in
+    from trueval.tradeoff.frontier.frontier_result import FrontierResult
+    from trueval.tradeoff.views.frontier_answer import leading_rules
+
+    found = FrontierResult.from_dict(result)
+    sweep = json.loads((directory / "sweep.json").read_bytes())
+    source = Path(sweep["collection"]["source"])
+    qrels = qrels_in(source) if source.is_dir() else None
+    tied = next((rule.within_noise for rule in leading_rules(found)), ())
+    systems = [sweep["systems"][place] for place in dict.fromkeys(found.points[each].system for each in tied)]
+    runs = [
+        f"{'' if '=' in system['name'] else system['name'] + '='}{directory / 'runs' / system['key']}.parquet"
+        for system in systems
+    ]
+    return {**({"QRELS": [str(qrels)]} if qrels else {}), **({"RUN": runs} if len(runs) > 1 else {})}
 
 
 def _write_router(path: Path, text: str) -> None:

@@ -37,6 +37,31 @@ PAGES: Final = {
 }
 
 
+# Words that people search these pages for, and the pages do not show.
+SYNONYMS: Final = {
+    "docs/files.md": "input format columns upload dataframe pandas trace traces opentelemetry phoenix "
+    "langfuse mlflow langsmith",
+    "docs/measures.md": "metric metrics mrr map hit rate ndcg recall precision score formula",
+    "docs/conventions.md": "fallback defaults different number reproduce mismatch match missing unjudged tie breaking",
+    "docs/compare.md": "significant significance p-value pvalue t-test confidence winner better "
+    "per-query wins ab test identical",
+    "docs/power.md": "sample size how many enough power trust small effect mde",
+    "docs/gate.md": "ci regression flaky flakiness pytest pull request fail build alert action junit",
+    "docs/report.md": "html plot chart figure latex pdf",
+    "docs/evidence.md": "rag contexts context window hallucination grounding faithful generation answer",
+    "docs/cuts.md": "flaky nondeterministic random top-k truncation repeat unstable order shuffle",
+    "docs/retrieval.md": "search engine vector database elasticsearch opensearch qdrant vespa pgvector "
+    "live api hybrid rrf retriever",
+    "docs/precision.md": "quantization half fp16 bf16 rounding gpu dtype numeric",
+    "docs/golden.md": "llm judge ground truth gold labels annotate dataset synthetic questions test set relevance",
+    "docs/audit.md": "trust human annotation annotators labels wrong noise bias agreement raters correct correction",
+    "docs/probes.md": "robustness bias author perturb stress spelling",
+    "docs/tradeoff.md": "pareto speed price budget slo choose ship tune hyperparameter grid",
+    "docs/cost.md": "price money budget expensive tokens time estimate",
+    "docs/python.md": "api library notebook import jupyter custom metric",
+}
+
+
 class Entry(NamedTuple):
     """A searchable entry.
 
@@ -108,7 +133,7 @@ def _entries() -> Iterator[Entry]:
 
     for name, measure in registry().items():
         yield Entry("measures", name, f"{measure.summary} {measure.formula}", measure.source)
-    yield from (Entry("pages", page, about) for page, about in PAGES.items())
+    yield from (Entry("pages", page, about, SYNONYMS.get(page, "")) for page, about in PAGES.items())
     yield from error_messages()
 
 

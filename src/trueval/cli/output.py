@@ -55,7 +55,15 @@ def show_legend(wanted: bool) -> bool:
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 
 
-def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool = False, **told: object) -> None:
+def show(
+    kind: "Kind",
+    result: Mapping[str, object],
+    form: str,
+    *,
+    percent: bool = False,
+    given: Mapping[str, Sequence[str]] | None = None,
+    **told: object,
+) -> None:
     """Print a result to stdout.
 
     Args:
@@ -63,12 +71,14 @@ def show(kind: "Kind", result: Mapping[str, object], form: str, *, percent: bool
         result: JSON of the result.
         form: "table" for people, or one of the text formats of the kind.
         percent: whether tables, Markdown and LaTeX print points, 100 times the values; JSON, CSV and trec never do.
+        given: words of the next command that are no arguments of this one, as `next_command` takes them.
         told: further arguments of the tables and Markdown of the kind.
     """
+    from trueval.cli.next_command import next_command
     from trueval.report.kinds import ROUNDED
     from trueval.report.number_texts import FRACTIONS, POINTS
 
-    told = told if form in ("table", "markdown") else {}
+    told = {"next": lambda command: next_command(command, given), **told} if form in ("table", "markdown") else {}
     if form in ROUNDED:
         told |= {"legend": _wanted.legend}
     scale = POINTS if percent else FRACTIONS

@@ -41,6 +41,12 @@ class CommandWithShortHelp(TyperCommand):
 
     common: tuple[str, ...] = ()
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: D102  click says what it is
+        from trueval.cli.next_command import remember_arguments
+
+        remember_arguments(self.params, ctx.params)
+        return super().invoke(ctx)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: D102  click says what it is
         if not self.common or ctx.meta.get(ALL):
             super().format_help(ctx, formatter)

@@ -19,6 +19,7 @@ from trueval.comparison.comparison import (
     RankedSystem,
     RankInterval,
     Significance,
+    identical_note,
 )
 from trueval.comparison.findings import Findings, find
 from trueval.comparison.resampling.alignment import AlignedScores, align
@@ -152,13 +153,23 @@ def compare_scores(
         warnings += _concentration_notes(differences, "queries" if belonging is None else "clusters")
     else:
         warnings += widths(aligned, belonging, chosen, len(pairs))
-    notes = tuple(dict.fromkeys([*(note for each in scores for note in each.notes), *aligned.notes, *warnings]))
+    same = [identical_note(aligned.names[a], aligned.names[b]) for a, b in pairs if orders and _are_equal(orders, a, b)]
+    notes = tuple(dict.fromkeys([*same, *(note for each in scores for note in each.notes), *aligned.notes, *warnings]))
     of_queries = (
         None if belonging is None else {"source": belonging.source, "count": belonging.count(aligned.query_ids)}
     )
     used = {**asdict(chosen), "clusters": of_queries, "policy": scores[0].policy.to_dict()}
     lists = None if not orders else reshuffle_runs(orders, aligned.names, pairs, aligned.query_ids, chosen.seed)
     return Comparison(aligned.names, baseline, used, tuple(boards), tuple(differences), lists, notes)
+
+
+def _are_equal(orders: Sequence[TieOrders], first: int, second: int) -> bool:
+    """Whether two runs in memory list the same documents with the same scores, in the same order."""
+    one, other = orders[first].source, orders[second].source
+    if callable(one) or callable(other) or one.documents.height != other.documents.height:
+        return False
+    columns = ["doc_id", "score"]
+    return one.query_ids.equals(other.query_ids) and one.documents[columns].equals(other.documents[columns])
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> Ints:

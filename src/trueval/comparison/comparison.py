@@ -272,3 +272,8 @@ def flatten(difference: Difference) -> Iterator[tuple[str, object]]:
             yield from zip((f"{name}_low", f"{name}_high"), value, strict=True)
         else:
             yield name, value
+
+
+def identical_note(first: str, second: str) -> str:
+    """The note on two runs of a comparison that are one."""
+    return f"{first} and {second} are identical: the same documents with the same scores for every query."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval.report import formats
@@ -16,8 +16,14 @@ if TYPE_CHECKING:
     from trueval.report.sheets import TextSheet
 
 
-def in_terminal(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = False) -> Group:
-    """The answer first, then the tables, then further sentences."""
+def in_terminal(
+    view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = False, next: Callable[[str], str] = str
+) -> Group:
+    """The answer first, then the tables, then further sentences.
+
+    Args:
+        next: fills the places of the next command.
+    """
     from rich.console import Group
     from rich.text import Text
 
@@ -26,7 +32,8 @@ def in_terminal(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = Fals
     answer = view.answer
     lines = [Text(write(answer.sentence, scale), style="bold")]
     lines += [Text(text) for each in (answer.sure, answer.change) if (text := write(each, scale))]
-    lines += [Text(f"Next: {answer.next}")] if answer.next else []
+    # Not wrapped, so that it can be copied as one line.
+    lines += [Text(f"Next: {next(answer.next)}", no_wrap=True, overflow="ignore")] if answer.next else []
     return Group(*lines, Text(), in_terminal(_text_sheets(view, scale), list(_sentences(view, scale, legend))))
 
 
@@ -37,8 +44,10 @@ def as_answer(view: View) -> str:
     return "\n".join([*lines, *([f"Next: {answer.next}"] if answer.next else [])])
 
 
-def as_markdown(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True) -> str:
-    """The question as heading, the answer, then tables and sentences."""
+def as_markdown(
+    view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True, next: Callable[[str], str] = str
+) -> str:
+    """The question as heading, the answer, then tables and sentences; `next` as in `in_terminal`."""
     from trueval.report.sheets import as_markdown
 
     answer, escape = view.answer, formats.markdown
@@ -46,7 +55,7 @@ def as_markdown(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True
     parts += [f"**{escape(write(answer.sentence, scale))}**"]
     more = [write(each, scale) for each in (answer.sure, answer.change) if each]
     parts += [escape(" ".join(more))] if more else []
-    parts += [f"Next: `{answer.next}`"] if answer.next else []
+    parts += [f"Next: `{next(answer.next)}`"] if answer.next else []
     tables = as_markdown(_text_sheets(view, scale, document=True), list(_sentences(view, scale, legend)))
     return "\n\n".join([*parts, tables])
 

@@ -23,7 +23,7 @@ def test_a_golden_set_with_an_audit_is_compared_with_people(trueval: Any, tmp_pa
     assert "gpt less people, in grades" in found.out
     assert found.out.startswith("gpt agrees with people by a quadratic κ of ")
     assert ", and grades " in found.out
-    assert "Next: trueval golden correct DIR RUN" in found.out
+    assert f"Next: trueval golden correct {folder} RUN" in found.out
     rows = [line.split() for line in found.out.partition("Agreement of labels")[2].splitlines()]
     assert [row[1:3] for row in rows if row[:1] == ["gpt"]][:2] == [["all", "judged"], ["sample", "7"]]
     saved = json.loads((out / "agree.json").read_text())

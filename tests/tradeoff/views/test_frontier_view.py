@@ -102,7 +102,7 @@ def test_what_would_change_it_is_the_answer_without_limits() -> None:
     best = frontier["points"][frontier["rules"][1]["answer"]]
     assert said(answer.change).startswith(f"Without limits it would be {best['name']}: ")
     assert said(answer.change).endswith("More judged queries could separate those that tie.")
-    assert answer.next.startswith("trueval power QRELS SWEEP_DIR/runs/*.parquet -m ")
+    assert answer.next.startswith("trueval power QRELS RUN RUN -m ")
     frontier["rules"][1]["answer"] = frontier["rules"][0]["answer"]
     assert said(view_of(frontier).answer.change).startswith("Without limits the answer is the same.")
 

@@ -9,7 +9,15 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from trueval.comparison.choices import BOOTSTRAP
-from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, RankedSystem, flatten
+from trueval.comparison.comparison import (
+    Comparison,
+    Difference,
+    Interval,
+    Leaderboard,
+    RankedSystem,
+    flatten,
+    identical_note,
+)
 from trueval.comparison.resampling.run_reshuffle import PairReshuffle, RunReshuffle
 from trueval.comparison.verdict import NO_DIFFERENCE, REVERSED, UNDECIDABLE
 from trueval.comparison.views.pairs import (
@@ -124,6 +132,8 @@ def _answer(
         return Answer("No query counts for these runs, so that nothing can be compared.", question)
     board, pair = boards[0], shown[0][0]
     found = pair.found
+    if (same := identical_note(found.first, found.second)) in result.notes:
+        return Answer(same, question, change="Is one of the files another one than you meant?")
     sure: Sentence = (
         *_by_people(found),
         *_rest(result, board, shown[0]),
@@ -271,6 +281,8 @@ def _findings(
     values: Sequence[CorrectedRow],
     differences: Sequence[CorrectedRow],
 ) -> Iterator[Sentence]:
+    if len(result.runs) == 2 and boards and identical_note(*result.runs) in result.notes:
+        return
     if len(result.differences) > 1:
         yield _count(result)
     leader = boards[0].ranking[0].run if boards else ""

@@ -254,8 +254,8 @@ def _next(result: FrontierResult, rule: RuleAnswer) -> str:
         other = _unlimited(result, rule)
         point = None if other is None or other.answer is None else result.points[other.answer]
         return "" if point is None else f"trueval frontier SWEEP_DIR{_looser(result, rule, point)}"
-    if len(rule.within_noise) > 1:
-        return f'trueval power QRELS SWEEP_DIR/runs/*.parquet -m "{result.points[rule.answer].quality.measure}"'
+    if len({result.points[place].system for place in rule.within_noise}) > 1:
+        return f'trueval power QRELS RUN RUN -m "{result.points[rule.answer].quality.measure}"'
     found = _next_cheaper(result, rule) if _unlimited(result, rule) is None else None
     if found is not None and found[1].cost is not None and "cost" in found[0]:
         return f"trueval frontier SWEEP_DIR --max-cost {_above(found[1].cost)}"
