@@ -121,6 +121,7 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "power --value 0.80 --queries 50 --grain 1 --difference 0.06",
     "explain qrels.trec ngrams-bf16.trec -m 'RR(rel=4)@10'",
     "check qrels.trec bm25.trec ngrams-bf16.trec",
+    "leaderboard qrels.trec bm25.trec ngrams-bf16.trec -m nDCG@10",
     "measures RR",
     "report results",
     "report results",
