@@ -54,7 +54,7 @@ def demo(
     talk(found.notes)
     results = found.to_dict()
     typer.echo(f"$ {command('evaluate')}")
-    show(EVALUATE, in_order(results, parse_list(MEASURES)[0]), "table")
+    show(EVALUATE, in_order(results, parse_list(MEASURES)[0]), "table", given=_files_shown())
     comparison = compare(runs, qrels, MEASURES).to_dict()
     typer.echo(f"\n$ {command('compare')}")
     print_answer(COMPARE, comparison)
@@ -121,6 +121,11 @@ def command(name: str) -> str:
     Returns:
         One line for a shell, with paths from the current folder.
     """
+    files = _files_shown()
+    return f'trueval {name} {shlex.join([*files["QRELS"], *files["RUN"]])} -m "{MEASURES}"'
+
+
+def _files_shown() -> dict[str, list[str]]:
+    """Judgments and runs of the commands, with paths from the current folder."""
     folder = Path(os.path.relpath(SAMPLE))
-    files = [folder / "qrels.trec", *(folder / "runs" / f"{run}.trec" for run in RUNS)]
-    return f'trueval {name} {shlex.join(map(str, files))} -m "{MEASURES}"'
+    return {"QRELS": [str(folder / "qrels.trec")], "RUN": [str(folder / "runs" / f"{run}.trec") for run in RUNS]}
