@@ -265,7 +265,7 @@ def every(folder: Path) -> list[Shown]:
 
 def outputs(shown: list[Shown]) -> str:
     """The page of all commands with their output."""
-    words = {each: re.match(r"trueval (golden|precision|probe)? ?\w+", each.line) for each in shown}
+    words = {each: re.match(r"trueval (answers|golden|precision|probe|route)? ?\w+", each.line) for each in shown}
     parts = [OUTPUTS]
     seen = set()
     for each in shown:
