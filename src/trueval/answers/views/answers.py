@@ -70,7 +70,7 @@ def _answer(result: AnswersEvaluation) -> Answer:
             best,
             QUESTION,
             "Without a judged table only words can be compared; what limits the answers is not known.",
-            "A judge that says which claims are supported.",
+            "A judge's labels of the claims would say.",
             "trueval answers judge LOG --judge MODEL --out DIR",
         )
     shares = {
