@@ -93,7 +93,7 @@ def test_help_loads_no_heavy_library() -> None:
 
 
 def test_help_loads_few_modules() -> None:
-    """What decides how soon help is there, and the same on every machine: 425 when written, 65 of them ours."""
+    """What decides how soon help is there, and the same on every machine: 442, of which 80 are ours, one a command."""
     code = (
         "import sys; sys.argv = ['trueval', '--help']\n"
         "from trueval.cli.main import main\n"
@@ -103,7 +103,7 @@ def test_help_loads_few_modules() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8").stdout
     every, ours = map(int, printed.splitlines()[-1].split())
-    assert (every < 500, ours < 80) == (True, True)
+    assert (every < 500, ours < 90) == (True, True)
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:

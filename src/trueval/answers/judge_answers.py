@@ -24,21 +24,19 @@ from trueval.collection import text_hash
 from trueval.errors import InputError
 from trueval.files import Source
 from trueval.files.atomic_files import write_whole
-from trueval.golden.build.stage_files import usage_of
-from trueval.golden.judge.concurrent_questions import ask_all
-from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
+from trueval.golden.judge.judge import Question
 from trueval.golden.judge.label_judge import LabelJudge
-from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.golden.judge.prompt import speaks_to_judge
-from trueval.golden.validation.robustness_result import CallUsage
-from trueval.models.hosted.account import Account
-from trueval.models.missing_work import DryRun
 from trueval.report.number_texts import count_phrase
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 
 if TYPE_CHECKING:
     from trueval.golden.build.golden_plan import JudgePlan
     from trueval.golden.build.grade import GradingSettings
+    from trueval.golden.judge.judge import Judge, JudgeAnswer
+    from trueval.golden.validation.robustness_result import CallUsage
+    from trueval.models.hosted.account import Account
+    from trueval.models.missing_work import DryRun
+    from trueval.retrieval.pipeline.stage_resources import Begin
 
 PROMPT: Final = "support-0-3"
 OF_GOLDEN: Final = "grade-1-5"  # default of [judge], which grades passages for queries
@@ -103,10 +101,16 @@ def judge_answers(
 
     >>> judge_answers("log.jsonl", "judged", "gpt-5-mini").table  # doctest: +SKIP
     """
-    # Late: what people write in TOML is declared in pydantic, which `import trueval` must not load.
+    # Late: `trueval` names this function, and all that it names is imported in twice the time of numpy and polars. Nor
+    # may that load pydantic, in which what people write in TOML is declared.
     from trueval.golden.build.build import LEDGER, SENT, open_account
     from trueval.golden.build.build_estimate import announce, estimate_stage
     from trueval.golden.build.golden_plan import read_judge
+    from trueval.golden.build.stage_files import usage_of
+    from trueval.golden.judge.concurrent_questions import ask_all
+    from trueval.golden.judge.ledger import open_ledger
+    from trueval.golden.validation.robustness_result import CallUsage
+    from trueval.retrieval.pipeline.stage_resources import nobody
 
     plan = read_judge(judge, {}) if isinstance(judge, str) else judge
     read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
@@ -154,6 +158,7 @@ def estimate_judging(
     from trueval.golden.build.build import LEDGER, SENT, open_account
     from trueval.golden.build.build_estimate import dry_run_of, estimate_stage
     from trueval.golden.build.golden_plan import read_judge
+    from trueval.golden.judge.ledger import open_existing_ledger
 
     plan = read_judge(judge, {}) if isinstance(judge, str) else judge
     read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)

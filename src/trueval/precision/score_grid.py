@@ -217,11 +217,11 @@ class Writing(NamedTuple):
 
 
 def is_decimal(values: Floats, decimals: int) -> Bools:
-    """Whether each score has at most so many decimals, as far as float64 tells."""
+    """Whether each score has at most so many decimals, as far as float64 tells; a tiny one is no 0."""
     scaled = values * 10.0**decimals
-    return np.asarray(np.abs(scaled - np.rint(scaled)) <= np.maximum(4 * np.spacing(np.abs(scaled)), 1e-9)) & (
-        np.abs(scaled) < 2.0**50
-    )
+    units = np.rint(scaled)
+    near = np.abs(scaled - units) <= np.maximum(4 * np.spacing(np.abs(scaled)), 1e-9)
+    return np.asarray(near & (np.abs(scaled) < 2.0**50) & ((units != 0) | (values == 0)))
 
 
 def spacings(values: Floats, name: str) -> Floats:

@@ -150,7 +150,7 @@ def test_the_face_json_and_sentences() -> None:
     assert lines[0] == "A mean of 0.8000 over 50 queries supports the 0.95 interval [0.6628, 0.8997]."
     assert lines[1] == "Interval: Clopper & Pearson, for values of 0 or 1."
     assert " ".join(lines[-2:]) == (
-        "A difference of 0.0600 has p >= 0.2500 in the paired randomization test, whatever the values are: it cannot "
-        "be significant at 0.05."
+        "A difference of 0.0600 cannot be significant at 0.05: the least p that the paired randomization test can "
+        "give, whatever the values are, is 0.2500."
     )
-    assert "nothing can be said of its p without the grain" in str(trueval.published(0.8, 50, difference=0.06))
+    assert "two means cannot show it" in str(trueval.published(0.8, 50, difference=0.06))

@@ -67,7 +67,7 @@ def test_latex_has_a_table_for_each_measure(found: dict[str, Any]) -> None:
         "\\caption{RR@10}",
         "\\caption{P@1}",
     ]
-    assert "m\\_1 & BF16 → FP32 & 1.0000 & 1.0000 & 0.0000 & 0.0000 & 0.0000" in text
+    assert "m\\_1 & BF16 $\\to$ FP32 & 1.0000 & 1.0000 & 0.0000 & 0.0000 & 0.0000" in text
 
 
 def test_the_answer_is_about_the_first_measure_and_what_float32_repairs(found: dict[str, Any]) -> None:

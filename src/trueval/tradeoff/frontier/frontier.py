@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import Place, PolicyError, nearest
 from trueval.report.json_fields import decode
 from trueval.standings.standings import Floats
-from trueval.tradeoff.frontier.frontier_analysis import Frontier, FrontierChoices
 from trueval.tradeoff.frontier.rules import RuleLimits, Target
 from trueval.tradeoff.quality.changes import Bootstrap
 from trueval.tradeoff.quality.pareto import PARETO
@@ -25,6 +24,9 @@ from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, f
 from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, SweepArrays, numbers, read_sweep
 from trueval.tradeoff.route.certificate import RouterChoice, certify
 from trueval.tradeoff.route.route_result import CertifiedRouter, RoutedSystem
+
+if TYPE_CHECKING:
+    from trueval.tradeoff.frontier.frontier_analysis import Frontier, FrontierChoices
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
@@ -78,6 +80,9 @@ def frontier(
 
     >>> frontier("results", max_latency_ms=200).to_dict()["points"]  # doctest: +SKIP
     """
+    # Late, as in `compute`: `trueval` names this function, and all that it names is imported soon.
+    from trueval.tradeoff.frontier.frontier_analysis import FrontierChoices
+
     measured = read_sweep(directory)
     said = measured.result.get("limits") or {}
     limit, measure = _target(measured, said.get("quality") if min_quality is None else min_quality)
@@ -124,6 +129,8 @@ def _certify(
 
 def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
     """Resample a sweep."""
+    from trueval.tradeoff.frontier.frontier_analysis import Frontier
+
     shared = {"resamples": choices.resamples, "seed": choices.seed, "threads": choices.threads}
     latency = measured.latency(choices.percentile)
     features = features_of(measured.cost, latency, measured.contexts)

@@ -104,7 +104,7 @@ class Evidence(NamedTuple):
 def drift_evidence(certified: Sequence[float], served: Sequence[float], rng: np.random.Generator) -> Evidence:
     """The e-process of served needs against certified ones.
 
-    >>> drift_evidence([0.0] * 20, [1.0] * 20, np.random.default_rng(0)).values[-1] > 20
+    >>> bool(drift_evidence([0.0] * 20, [1.0] * 20, np.random.default_rng(0)).values[-1] > 20)
     True
     """
     known = sorted(certified)
