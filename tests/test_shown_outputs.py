@@ -1,14 +1,21 @@
 """Outputs that pages show from their beginning, "`trueval ...` begins:", and Python with what it prints."""
 
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from tests.extras import need
 from tests.test_docs import ROOT, run
 
+from trueval.cli.main import COMMANDS, LazyCommands, as_command, command_function
+
+USAGE = typer.BadParameter.__mro__[1]  # UsageError, of the click that typer brings
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 BEGINS = re.compile(r"`(trueval [^`]+)`\s+begins:\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PRINTS = re.compile(r"^```python\n([^`]*?)^```\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"[-+]?\d*\.?\d+")
@@ -62,3 +69,52 @@ def test_a_beginning_is_told_from_another_text() -> None:
     assert is_beginning("a 1.00 [2, +0.30]", "before a 1.01 b [2, +0.30] c")
     assert not is_beginning("a 1.00", "a 2.00")
     assert not is_beginning("b a", "a b")
+
+
+def commands(page: str) -> Iterator[tuple[list[str], bool]]:
+    """The words of each command that a page names, and whether it stands in a block, so is complete."""
+    for language, text in BLOCK.findall(page):
+        if language in ("", "sh", "bash", "shell", "console", "text"):
+            for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+                found = re.match(r"(?:\$ )?(?:\w+=\S+ )*(trueval [^-].*)", line.strip())
+                if found and " [--" not in line:  # a synopsis
+                    yield shlex.split(re.split(r"\s+#|\s*[|>]|\s2>", found[1])[0])[1:], True
+    for text in re.findall(r"(?<!`)`(trueval [^`-][^`]*)`(?!`)", BLOCK.sub("", page)):
+        if " [--" not in text:
+            yield shlex.split(re.split(r"\s*[|>]", text)[0])[1:], False
+
+
+def refusal(words: list[str]) -> str:
+    """How the command line refuses the words, without running the command; empty where it takes them."""
+    name, *rest = words
+    command = as_command(name, command_function(name))
+    while isinstance(command, LazyCommands):
+        if not rest or rest[0] not in command.panel_of:
+            return "" if not rest else f"no {rest[0]}"
+        command, rest = command.get_command(None, rest[0]), rest[1:]
+    try:
+        command.make_context(name, rest)
+    except typer.Exit:  # of --help
+        return ""
+    except USAGE as error:
+        return f"{type(error).__name__}: {error.format_message()}"
+    return ""
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name
+)
+def test_every_command_of_a_page_has_the_options_that_it_names(page: Path) -> None:
+    """In a line of text, arguments and values of options may be left out."""
+    for words, complete in commands(page.read_text(encoding="utf-8")):
+        assert words[0] in COMMANDS, words
+        refused = refusal(words)
+        unsaid = refused.startswith(("MissingParameter", "NoArgsIsHelp", "BadOptionUsage")) and not complete
+        assert not refused or unsaid, (words, refused)
+
+
+def test_an_option_that_is_not_there_is_seen() -> None:
+    (found,) = commands("```\ntrueval evaluate qrels.trec run.trec --measure AP   # a comment\n```\n")
+    assert found == (["evaluate", "qrels.trec", "run.trec", "--measure", "AP"], True)
+    assert refusal(found[0]).startswith("NoSuchOption")
+    assert refusal(["golden", "burn"]) == "no burn"
