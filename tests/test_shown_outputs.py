@@ -1,5 +1,8 @@
 """Outputs that pages show from their beginning, "`trueval ...` begins:", and Python with what it prints."""
 
+import ast
+import importlib
+import inspect
 import re
 import shlex
 import subprocess
@@ -12,6 +15,7 @@ import typer
 from tests.extras import need
 from tests.test_docs import ROOT, run
 
+import trueval as tv
 from trueval.cli.main import COMMANDS, LazyCommands, as_command, command_function
 
 USAGE = typer.BadParameter.__mro__[1]  # UsageError, of the click that typer brings
@@ -118,3 +122,42 @@ def test_an_option_that_is_not_there_is_seen() -> None:
     assert found == (["evaluate", "qrels.trec", "run.trec", "--measure", "AP"], True)
     assert refusal(found[0]).startswith("NoSuchOption")
     assert refusal(["golden", "burn"]) == "no burn"
+
+
+def python_faults(code: str) -> list[str]:
+    """What a program imports of trueval, or calls of its face, that is not there."""
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "trueval":
+            module = importlib.import_module(str(node.module))
+            found += [f"{node.module}.{each.name}" for each in node.names if not hasattr(module, each.name)]
+        name = _of_face(node.func if isinstance(node, ast.Call) else node)
+        if name is not None and not hasattr(tv, name):
+            found.append(f"tv.{name}")
+        elif name is not None and isinstance(node, ast.Call):
+            known = inspect.signature(getattr(tv, name)).parameters
+            if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+                found += [f"tv.{name}({each.arg}=)" for each in node.keywords if each.arg not in known]
+    return sorted(set(found))
+
+
+def _of_face(node: ast.AST) -> str | None:
+    """NAME of trueval.NAME."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("tv", "trueval"):
+        return node.attr
+    return None
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
+)
+def test_the_programs_of_a_page_use_what_is_there(page: Path) -> None:
+    for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            assert python_faults(code) == [], code
+
+
+def test_a_name_that_is_not_there_is_seen() -> None:
+    assert python_faults("import trueval as tv\ntv.evaluat(run)") == ["tv.evaluat"]
+    assert python_faults("tv.sweep('a.toml', outt='b')") == ["tv.sweep(outt=)"]
+    assert python_faults("from trueval.errors import Wrong") == ["trueval.errors.Wrong"]
