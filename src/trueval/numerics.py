@@ -111,6 +111,22 @@ def find_format(name: str) -> Format:
     raise PolicyError(f"A number format must be one of {', '.join(FORMATS)}. Got {name!r}.{hint}")
 
 
+def spacings(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """Distance of each value to the next one in a format, like `Format.spacing` for arrays.
+
+    Args:
+        values: values of any shape.
+        name: name in FORMATS.
+
+    >>> spacings(np.array([0.75, 0.0]), "bfloat16").tolist() == [2**-8, 2**-133]
+    True
+    """
+    known = find_format(name)
+    exponents = np.where(values == 0, known.lowest_exponent, np.frexp(values)[1] - 1)
+    found: NDArray[np.float64] = np.ldexp(1.0, np.maximum(exponents, known.lowest_exponent) - known.mantissa_bits)
+    return found
+
+
 def storage_dtype(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype that stores a format; ml_dtypes gives those NumPy lacks.
 

@@ -14,10 +14,10 @@ from tests.probes.models import KeptLetters, LetterReranker, Letters, LetterToke
 
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Account
-from trueval.numerics import FORMATS, find_format, round_to
+from trueval.numerics import FORMATS, find_format, round_to, spacings
 from trueval.probes import scorer
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
-from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer, PairScores, ScorerPairs, spacings
+from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer, PairScores, ScorerPairs
 from trueval.probes.scorer_request import ScorerRequest
 from trueval.probes.scorers import ProbeScorers
 from trueval.retrieval.indexes.sparse import Bm25

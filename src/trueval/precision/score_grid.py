@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from trueval.numerics import FORMATS, find_format, round_to
+from trueval.numerics import find_format, round_to, spacings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,14 +222,6 @@ def is_decimal(values: Floats, decimals: int) -> Bools:
     units = np.rint(scaled)
     near = np.abs(scaled - units) <= np.maximum(4 * np.spacing(np.abs(scaled)), 1e-9)
     return np.asarray(near & (np.abs(scaled) < 2.0**50) & ((units != 0) | (values == 0)))
-
-
-def spacings(values: Floats, name: str) -> Floats:
-    """[score] distance of neighboring values of a format."""
-    known = FORMATS[name]
-    exponents = np.where(values == 0, known.lowest_exponent, np.frexp(values)[1] - 1)
-    spacing: Floats = np.ldexp(1.0, np.maximum(exponents, known.lowest_exponent) - known.mantissa_bits)
-    return spacing
 
 
 @cache

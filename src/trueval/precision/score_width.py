@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from trueval.errors import InputError, PolicyError
-from trueval.numerics import FORMATS, find_format
+from trueval.numerics import FORMATS, find_format, spacings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,11 +89,7 @@ class ScoreWidth:
         """
         kind, _, of = self.unit.rstrip(")").partition("(")
         if kind == "ulp":
-            known = find_format(of)
-            exponents = np.maximum(np.frexp(scores)[1] - 1, known.lowest_exponent)
-            at = np.where(scores == 0, known.lowest_exponent, exponents)
-            spacing: NDArray[np.float64] = np.ldexp(1.0, at - known.mantissa_bits)
-            return spacing
+            return spacings(scores, of)
         step = 1.0
         if kind == "step":
             spread = float(np.ptp(scores)) if len(scores) else 0.0

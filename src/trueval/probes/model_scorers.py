@@ -19,8 +19,8 @@ from trueval.models.output_part import OutputPart, Step
 from trueval.models.output_reuse import reuse_part
 from trueval.models.outputs import settings_of
 from trueval.models.pair_scores import FINISHED
-from trueval.numerics import find_format, round_to
-from trueval.probes.scorer import PairScores, ScorerPairs, spacings
+from trueval.numerics import find_format, round_to, spacings
+from trueval.probes.scorer import PairScores, ScorerPairs
 from trueval.retrieval.indexes.vectors import truncate_vectors
 from trueval.scoring import maxsim
 from trueval.standings.standings import Floats, Ints

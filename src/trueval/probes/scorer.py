@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from trueval.errors import InputError
-from trueval.numerics import find_format
+from trueval.numerics import spacings
 from trueval.retrieval.indexes.index import make_index
 from trueval.specs import format_spec
 from trueval.standings.standings import Bools, Floats, Ints
@@ -198,18 +198,3 @@ class Hybrid:
             values += weight * (found.values - usual.mean()) / spread
             grain += abs(weight) * found.grain / spread
         return PairScores(values, grain + spacings(values, "float64"))
-
-
-def spacings(values: Floats, form: str) -> Floats:
-    """Distance of each value to the next one in a format, like `Format.spacing` for arrays.
-
-    Args:
-        form: name in FORMATS.
-
-    >>> spacings(np.array([0.75, 0.0]), "bfloat16").tolist() == [2**-8, 2**-133]
-    True
-    """
-    known = find_format(form)
-    exponent = np.where(values == 0, known.lowest_exponent, np.frexp(values)[1] - 1)
-    found: Floats = np.ldexp(1.0, np.maximum(exponent, known.lowest_exponent) - known.mantissa_bits)
-    return found
