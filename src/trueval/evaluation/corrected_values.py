@@ -86,19 +86,21 @@ class LabelPlan:
     """How many more labels make an interval narrow enough, if judge and people go on to differ as they do.
 
     Attributes:
-        now: width of the interval, from end to end.
-        wanted: target width.
-        units: further units to grade, queries or passages; None where no number is enough.
-        labels: further labels; None where no number is enough.
-        least: width with everything graded.
+        width_now: width of the interval from end to end, on the scale of the measure.
+        target_width: the width to reach, from end to end, on the scale of the measure.
+        unit: what people grade, "queries" or "passages".
+        more_units: further units to grade; None where no number is enough.
+        more_labels: further labels; None where no number is enough.
+        least_width: width with everything graded.
         curve: how the width falls as more is graded.
     """
 
-    now: float
-    wanted: float
-    units: int | None
-    labels: int | None
-    least: float
+    width_now: float
+    target_width: float
+    unit: str
+    more_units: int | None
+    more_labels: int | None
+    least_width: float
     curve: tuple[ExpectedWidth, ...]
 
 

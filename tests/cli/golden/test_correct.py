@@ -65,23 +65,23 @@ def test_a_width_takes_labels(trueval: Command, worlds: dict[str, World], design
             assert "plan" not in narrow
             continue
         plans = [each["plan"] for each in (narrow, wide, there)]
-        assert [plan["wanted"] for plan in plans] == [0.12, 0.15, 5]
+        assert [plan["target_width"] for plan in plans] == [0.12, 0.15, 5]
         for plan in plans:
-            assert (plan["units"] is None) == (plan["least"] > plan["wanted"])
-            assert plan["now"] == pytest.approx(narrow["corrected"]["high"] - narrow["corrected"]["low"])
-        assert plans[2]["units"] == 0
-        if plans[0]["units"] is not None:
-            assert plans[0]["units"] >= plans[1]["units"]
+            assert (plan["more_units"] is None) == (plan["least_width"] > plan["target_width"])
+            assert plan["width_now"] == pytest.approx(narrow["corrected"]["high"] - narrow["corrected"]["low"])
+        assert plans[2]["more_units"] == 0
+        if plans[0]["more_units"] is not None:
+            assert plans[0]["more_units"] >= plans[1]["more_units"]
         widths = [point["width"] for point in narrow["plan"]["curve"]]
         assert widths == sorted(widths, reverse=True)
-        assert widths[0] == pytest.approx(plans[0]["now"], rel=1e-6)
+        assert widths[0] == pytest.approx(plans[0]["width_now"], rel=1e-6)
 
 
 def test_without_a_width_it_is_halfway_to_the_least(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
     for entry in entries(found(trueval, worlds["queries"])):
         plan = entry["plan"]
-        assert plan["wanted"] == pytest.approx((plan["now"] + plan["least"]) / 2)
-        assert plan["units"] > 0
+        assert plan["target_width"] == pytest.approx((plan["width_now"] + plan["least_width"]) / 2)
+        assert plan["more_units"] > 0
 
 
 def test_these_queries_are_known_better_than_new_ones(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
@@ -90,7 +90,7 @@ def test_these_queries_are_known_better_than_new_ones(trueval: Command, worlds: 
         assert (one["target"], other["target"]) == ("new queries", "these queries")
         assert one["corrected"]["estimate"] == other["corrected"]["estimate"]
         assert one["corrected"]["se"] > other["corrected"]["se"]
-        assert other["plan"]["least"] == pytest.approx(0, abs=1e-12)
+        assert other["plan"]["least_width"] == pytest.approx(0, abs=1e-12)
 
 
 def test_a_baseline_has_fewer_differences(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
@@ -106,17 +106,49 @@ def test_every_format_says_it(trueval: Command, worlds: dict[str, World], design
     value, plan = entry["corrected"]["estimate"], entry["plan"]
     asked = ("golden", "correct", world.golden, *world.runs, *MEASURES, "--width", 0.2)
     for form in ("table", "markdown", "latex"):
-        text = trueval(*asked, "--format", form, columns=130).out
+        text = " ".join(trueval(*asked, "--format", form, columns=130).out.split())
         assert f"{value:.4f}" in text
-        assert f"{plan['now']:.4f}" in text
+        assert f"{plan['width_now']:.4f}" in text
         assert "0.2000" in text
         assert ("worth most in these strata" in text) == (design == "documents")
         assert ("not corrected" in text) == (design == "documents")
     rows = list(csv.DictReader(io.StringIO(trueval(*asked, "--format", "csv").out)))
     row = next(row for row in rows if (row["run"], row["second"], row["measure"]) == ("flattered", "", "P(rel=4)@3"))
-    assert (float(row["corrected"]), float(row["width"])) == (value, plan["now"])
-    assert row["more_units"] == ("" if plan["units"] is None else str(plan["units"]))
+    assert (float(row["corrected"]), float(row["width_now"])) == (value, plan["width_now"])
+    assert row["more_units"] == ("" if plan["more_units"] is None else str(plan["more_units"]))
     assert len(rows) == 18
+
+
+def test_a_width_is_explained_where_it_stands(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
+    """The sentence says what is wide, from where to where, what more labels make of it and how to ask otherwise."""
+    world = worlds["queries"]
+    told = found(trueval, world)
+    plan = next(each for each in told["runs"][0]["corrected"] if each["measure"] == "nDCG@5")["plan"]
+    assert plan["unit"] == "queries"
+    asked = ("golden", "correct", world.golden, *world.runs, "-m", "nDCG@5")
+    words = " ".join(trueval(*asked, columns=200).out.split())
+    assert (
+        f"The interval of honest is {plan['width_now']:.4f} wide, from end to end; about {plan['more_labels']} more "
+        f"labels ({plan['more_units']} queries) would make it {plan['target_width']:.4f}, halfway to the "
+        f"{plan['least_width']:.4f} with everything graded; --width W names another target."
+    ) in words
+    assert f"--size {30 + plan['more_units']}" in words
+    assert "halfway" not in trueval(*asked, "--width", 0.05).out
+
+
+def test_passages_alone_say_how_measures_of_contexts_are_corrected(
+    trueval: Command,  # noqa: F811
+    worlds: dict[str, World],
+    tmp_path: Path,
+) -> None:
+    """The audit that the sentence names draws whole queries; where a measure was refused, that says it already."""
+    world = worlds["documents"]
+    asked = ("golden", "correct", world.golden, *world.runs)
+    words = " ".join(trueval(*asked, columns=200).out.split())
+    assert "RA-nWG, N-Recall4+, R and nDCG, which divide by what people find in a whole query, need" in words
+    assert "--design queries --out AUDIT, then this command with --audit AUDIT" in words
+    assert "--design queries --out" not in trueval(*asked, *MEASURES, columns=200).out
+    assert "--design queries --out" not in trueval("golden", "correct", worlds["queries"].golden, *world.runs).out
 
 
 def test_the_page_has_what_more_labels_buy(

@@ -30,7 +30,7 @@ def test_it_is_the_correction_of_the_same_files(world: World) -> None:
     for told, run in zip(found.to_dict()["runs"], by_hand.runs, strict=True):
         (entry,) = told["corrected"]
         assert entry["corrected"]["estimate"] == by_hand.of(run, "nDCG@5").corrected.estimate
-        assert (entry["target"], entry["plan"]["wanted"]) == ("these queries", 0.1)
+        assert (entry["target"], entry["plan"]["target_width"]) == ("these queries", 0.1)
     (difference,) = found.to_dict()["differences"]
     assert (difference["first"], difference["second"]) == by_hand.runs
     assert found.notes == ()
@@ -61,3 +61,17 @@ def test_what_nobody_names_can_be_corrected(tmp_path: Path, design: str) -> None
     (run,) = found["runs"]
     assert len(run["corrected"]) >= 4
     assert not [entry for entry in run["corrected"] if "refused" in entry]
+
+
+def test_measures_of_contexts_are_corrected_where_people_graded_whole_queries(tmp_path: Path) -> None:
+    """By default, and with the values that they have where they are asked for."""
+    made = written(tmp_path, design="queries", sampled=30)
+    runs = [str(made.runs[0])]
+    found = correct_runs(str(made.golden), runs, policy=OURS).to_dict()["runs"][0]["corrected"]
+    default = {each["measure"]: each["corrected"] for each in found}
+    asked = ["RA-nWG@10", "N-Recall4+@10", "P4+@10", "Harm@10"]
+    assert list(default)[-4:] == asked
+    named = correct_runs(str(made.golden), runs, list(map(parse, asked)), policy=OURS).to_dict()
+    assert {each["measure"]: each["corrected"] for each in named["runs"][0]["corrected"]} == {
+        each: default[each] for each in asked
+    }

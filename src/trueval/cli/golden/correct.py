@@ -26,8 +26,9 @@ def correct(
             "--measures",
             "-m",
             metavar="LIST",
-            help="Default: those that the audit can correct: of whole queries those of evaluate; of single passages "
-            "P@10 DCG@10, with P4+@10 Harm@10 where grades reach 4, and of a golden set these two alone.",
+            help="Default: those that the audit can correct: of whole queries those of evaluate, with RA-nWG@10 "
+            "N-Recall4+@10 P4+@10 Harm@10 where people graded from 1 to 5; of single passages P@10 DCG@10, with "
+            "P4+@10 Harm@10 where grades reach 4, and of a golden set these two alone.",
             rich_help_panel=MEASURES,
         ),
     ] = None,

@@ -44,6 +44,8 @@ __all__ = ["CorrectedResults", "Correction", "correct", "correction_defaults"]
 # Default measures by design: from single passages, no measure with an estimated norm can be corrected.
 DEFAULTS: Final = {"queries": PLAIN, "documents": "P@10 DCG@10"}
 OF_PASSAGES: Final = "P4+@10 Harm@10"  # added where grades reach 4
+RUBRIC: Final = (1.0, 5.0)  # least and greatest grade
+OF_CONTEXTS: Final = f"RA-nWG@10 N-Recall4+@10 {OF_PASSAGES}"  # added where people graded whole queries from 1 to 5
 
 # Minimum number of labels, or of fully graded queries, for a claim of coverage (docs/audit.md).
 FEW_LABELS = 50
@@ -137,8 +139,12 @@ def correction_defaults(
         PolicyError: a choice is unknown.
     """
     of_documents = audited.design == "documents"
-    beside = f" {OF_PASSAGES}" if of_documents and audited.scale[1] >= RELEVANT else ""
-    plain = DEFAULTS[audited.design] + beside
+    beside = ""
+    if of_documents and audited.scale[1] >= RELEVANT:
+        beside = OF_PASSAGES
+    elif not of_documents and audited.scale == RUBRIC:
+        beside = OF_CONTEXTS
+    plain = f"{DEFAULTS[audited.design]} {beside}"
     return fill_defaults(
         judgments, measures, policy, choices, plain=plain, rubric=OF_PASSAGES if of_documents else None
     )

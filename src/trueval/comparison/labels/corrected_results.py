@@ -119,4 +119,5 @@ def _plan(correction: Correction, width: float | None) -> LabelPlan | None:
     needed = labels_needed(correction, halfway if width is None else width)
     points = dict.fromkeys(min(round(graded * factor), population) for factor in GROWTH)
     curve = (ExpectedWidth(point, width_after(correction, point - graded)) for point in points)
-    return LabelPlan(now, needed.width, needed.units, needed.labels, needed.least, tuple(curve))
+    unit = "queries" if correction.design == "queries" else "passages"
+    return LabelPlan(now, needed.width, unit, needed.units, needed.labels, needed.least, tuple(curve))

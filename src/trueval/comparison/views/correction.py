@@ -97,6 +97,7 @@ def view(result: Corrected) -> View:
             *[each for each in changes if not each.startswith(f"{values[0].measure}: ")][:MOST],  # else answered
             *list(describe_sign_changes(differences, surely=True))[:MOST],
             *describe_refusals(every),
+            *_whole_queries(result, every),
             *describe_warnings(every),
         ],
         marks=[Mark(NOT_AVAILABLE, "not known, or no number of labels is enough.")],
@@ -174,24 +175,31 @@ def _labels_needed(result: Corrected, best: CorrectedRow) -> tuple[Sentence, str
     plan, audit = best.plan, result.audit
     if plan is None or audit is None:
         return "", ""
-    now = (f"The interval of {best.name} is ", Quantity(plan, "now"), " wide; ")
-    wanted = Quantity(plan, "wanted")
-    if plan.labels is None or plan.units is None:
-        least = Quantity(plan, "least")
-        return (*now, "no number of labels makes it ", wanted, ", as the queries alone leave ", least, "."), ""
-    if not plan.units:
-        return (*now, "it is narrow enough."), ""
-    more = Quantity(plan, "labels", COUNT)
+    now = (f"The interval of {best.name} is ", Quantity(plan, "width_now"), " wide, from end to end; ")
+    target, least = Quantity(plan, "target_width"), Quantity(plan, "least_width")
+    if plan.more_labels is None or plan.more_units is None:
+        return (*now, "no number of labels makes it ", target, ", as the queries alone leave ", least, "."), ""
+    if not plan.more_units:
+        return (
+            *now,
+            "no label makes it narrower, as the queries alone leave it."
+            if result.width is None
+            else "that is narrow enough.",
+        ), ""
+    halfway: Sentence = (", halfway to the ", least, " with everything graded; --width W names another target")
     words: Sentence = (
         *now,
         "about ",
-        more,
-        " more labels would make it ",
-        wanted,
+        Quantity(plan, "more_labels", COUNT),
+        " more labels",
+        *(() if plan.unit == "passages" else (" (", Quantity(plan, "more_units", COUNT), " queries)")),
+        " would make it ",
+        target,
+        *(halfway if result.width is None else ()),
         ".",
         *_useful_labels(result, best),
     )
-    return words, f"trueval golden audit DIR --size {audit.sampled + plan.units}"
+    return words, f"trueval golden audit DIR --size {audit.sampled + plan.more_units}"
 
 
 def _useful_labels(result: Corrected, best: CorrectedRow) -> tuple[str, ...]:
@@ -225,6 +233,16 @@ def _most_moved(answered: Sequence[CorrectedRow]) -> Iterator[Sentence]:
         )
 
 
+def _whole_queries(result: Corrected, rows: Sequence[CorrectedRow]) -> Iterator[str]:
+    """What an audit of single passages leaves out, and the audit that corrects it; once, where nothing was refused."""
+    if result.design == "documents" and not any(each.refused for each in rows):
+        yield (
+            "Single passages correct sums over passages alone (P, DCG, P4+, Harm). RA-nWG, N-Recall4+, R and nDCG, "
+            "which divide by what people find in a whole query, need an audit of whole queries: trueval golden audit "
+            "DIR --design queries --out AUDIT, then this command with --audit AUDIT."
+        )
+
+
 def _differences(rows: Sequence[CorrectedRow]) -> Iterator[Section]:
     if rows:
         figures = corrected_figures(rows, differences=True, prefix="differences-")
@@ -238,11 +256,11 @@ def _units(result: Corrected) -> str:
 
 
 def _explain_plan(result: Corrected) -> str:
-    halfway = "" if result.width is not None else " (halfway to the least width)"
+    target = "--width" if result.width is not None else "halfway from the width now to the least width"
     return (
-        f"About so many more {_units(result)} or labels make the interval as narrow as wanted{halfway}, if judge and "
-        "people go on to differ as they do. Widths are from end to end; the least one is that with everything graded. "
-        "trueval golden audit DIR --size N makes the sample larger."
+        "Widths are of the interval from end to end, on the scale of the measure; the least width is that with "
+        f"everything graded, and the target width is {target}. About so many more {_units(result)} or labels reach it, "
+        "if judge and people go on to differ as they do. To add them: trueval golden audit DIR --size N."
     )
 
 
@@ -254,11 +272,11 @@ def _plans(result: Corrected, every: Sequence[CorrectedRow]) -> Iterator[Section
     columns: list[Column[_Planned]] = [
         Column("measure", lambda row: row.row.measure, NAME),
         Column("run or difference", lambda row: row.row.name, NAME),
-        Column("width now", lambda row: row.plan.now, FRACTION),
-        Column("wanted", lambda row: row.plan.wanted, FRACTION),
-        Column(f"more {units}", lambda row: row.plan.units, COUNT),
-        Column("more labels", lambda row: row.plan.labels, COUNT, strong=True),
-        Column("least width", lambda row: row.plan.least, FRACTION),
+        Column("width now", lambda row: row.plan.width_now, FRACTION),
+        Column("target width", lambda row: row.plan.target_width, FRACTION),
+        Column(f"more {units}", lambda row: row.plan.more_units, COUNT),
+        Column("more labels", lambda row: row.plan.more_labels, COUNT, strong=True),
+        Column("least width", lambda row: row.plan.least_width, FRACTION),
     ]
     figures = [
         Figure(
@@ -269,7 +287,8 @@ def _plans(result: Corrected, every: Sequence[CorrectedRow]) -> Iterator[Section
         )
         for at, (measure, mine) in enumerate(by_measure(each.row for each in rows))
     ]
-    sheets: list[AnySheet] = [Sheet("What more labels buy", rows, columns, id="plan-table")]
+    title = "What more labels buy: widths of intervals, from end to end"
+    sheets: list[AnySheet] = [Sheet(title, rows, columns, id="plan-table")]
     yield Section(
         "What more labels buy",
         [*sheets, *_strata([each.row for each in rows]), *_queries([each.row for each in rows])],
@@ -344,10 +363,10 @@ def _csv(result: Corrected) -> Sheet[_Line]:
         Column("second", lambda row: row.second),
         Column("measure", lambda row: row.of.measure),
         *csv_columns(lambda row: row.of),
-        Column("width", lambda row: row.of.plan and row.of.plan.now),
-        Column("wanted", lambda row: row.of.plan and row.of.plan.wanted),
-        Column("more_units", lambda row: row.of.plan and row.of.plan.units),
-        Column("more_labels", lambda row: row.of.plan and row.of.plan.labels),
-        Column("least_width", lambda row: row.of.plan and row.of.plan.least),
+        Column("width_now", lambda row: row.of.plan and row.of.plan.width_now),
+        Column("target_width", lambda row: row.of.plan and row.of.plan.target_width),
+        Column("more_units", lambda row: row.of.plan and row.of.plan.more_units),
+        Column("more_labels", lambda row: row.of.plan and row.of.plan.more_labels),
+        Column("least_width", lambda row: row.of.plan and row.of.plan.least_width),
     ]
     return Sheet("", lines, columns)
