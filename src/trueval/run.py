@@ -57,6 +57,7 @@ class Run:
         source: the path, "<stdin>", or the kind of object it came from.
         notes: one-line warnings from reading.
         empty: queries with an empty list, in dicts, arrays and logs; not among query_ids.
+        in_reading_order: whether each list is in the order in which a model read it, as in a log of contexts.
 
     >>> run = Run.from_dict({"q1": {"d1": 2.0, "d2": 1.5}, "q2": {"d1": 0.3}})
     >>> run.query_ids.to_list(), run.offsets.tolist()
@@ -70,6 +71,7 @@ class Run:
     source: str
     notes: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
+    in_reading_order: bool = False
 
     @classmethod
     def of(cls, given: RunLike, *, name: str | None = None) -> Run:
@@ -252,7 +254,8 @@ class Run:
     def _from_table(cls, table: RowTable, name: str) -> Run:
         rows = check_rows(table, "run")
         notes = table.notes + rank_notes(rows) + id_notes(rows.table, rows.query_ids)
-        run = cls(rows.documents, rows.query_ids, rows.offsets, name, table.source, notes, table.empty)
+        lists = rows.documents, rows.query_ids, rows.offsets
+        run = cls(*lists, name, table.source, notes, table.empty, table.in_reading_order)
         vars(run)["doc_hashes"] = rows.hashes
         return run
 

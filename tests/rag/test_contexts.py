@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 
 from trueval import Judgments, Run, evaluate
-from trueval.errors import InputError, MeasureError, PolicyError
+from trueval.errors import InputError, MeasureError, PolicyError, TruevalWarning
 from trueval.rag.answer_accuracy import accuracy_given_hit, read_correctness
 from trueval.rag.contexts import (
     Contexts,
+    all_contexts,
     looks_like_contexts,
     read_contexts,
 )
+from trueval.rag.evaluate_files import evaluate_files
 from trueval.rag.unjudged import grade_unjudged
 
 if TYPE_CHECKING:
@@ -51,8 +53,31 @@ def test_ids_without_scores_are_a_strict_order() -> None:
 def test_scored_ids_keep_their_scores_and_their_ties(entry: Any) -> None:
     found = contexts({"query_id": 3, "contexts": [entry, {"id": "b", "score": 0.5}]})
     assert listed(found.run) == [("3", "a", 0.5), ("3", "b", 0.5)]
-    scores = evaluate(found.run, Judgments.from_dict({"3": {"a": 5}}), "N-Recall5@1")
+    judgments = Judgments.from_dict({"3": {"a": 5}})
+    with pytest.warns(TruevalWarning, match="in the order of the log, in which the model read them"):
+        scores = evaluate(found.run, judgments, "N-Recall5@1")
     assert (scores.expected[0, 0], scores.lowest[0, 0], scores.highest[0, 0]) == (0.5, 0, 1)
+    assert (scores.tie_broken[0, 0], scores.policy.tie_order) == (1, "input")  # b is first by descending names
+    with pytest.warns(TruevalWarning, match="in the tie order docid-desc; --tie-order input is that of the log"):
+        assert evaluate(found.run, judgments, "N-Recall5@1", tie_order="docid-desc").tie_broken[0, 0] == 0
+
+
+def test_files_of_logs_break_ties_in_their_own_order_unless_another_is_named(tmp_path: Path) -> None:
+    """Beside a run of another kind the tie order stays that of all runs."""
+    log, trec = tmp_path / "log.jsonl", tmp_path / "run.trec"
+    log.write_text(json.dumps({"query": "q", "ids": [["a", 0.5], ["b", 0.5]], "gold": ["a"]}))
+    trec.write_text("q Q0 a 1 0.5 x\nq Q0 b 2 0.5 x\n")
+
+    def found(*runs: Path, **choices: Any) -> list[float]:
+        scores = evaluate_files(str(log), list(map(str, runs)), "RR@10", **choices).scores
+        return [float(each.tie_broken[0, 0]) for each in scores]
+
+    assert found(log) == [1]
+    assert found(log, tie_order="docid-desc") == [0.5]
+    assert found(log, convention="trec_eval") == [0.5]
+    assert found(log, trec) == [0.5, 0.5]
+    assert all_contexts([f"mine={log}"])
+    assert not all_contexts([str(tmp_path / "none.jsonl")])
 
 
 def test_a_repeated_document_counts_once_where_it_is_first_and_is_named() -> None:

@@ -183,7 +183,7 @@ def compare(
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
-    (chosen, rules), choices = policy.request(qrels, measures), tests.to_choices(policy.seed)
+    (chosen, rules), choices = policy.request(qrels, measures, runs=paths), tests.to_choices(policy.seed)
     members = Clusters.of(clusters)
     refuse_repeated(qrels, paths)
     if output.out is not None:

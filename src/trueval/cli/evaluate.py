@@ -123,12 +123,12 @@ def evaluate(
     from trueval.files.source.fingerprints import record_files
     from trueval.rag.evaluate_files import check_subjects, evaluate_files
 
-    (chosen, rules), out = policy.request(qrels, measures, form), output.out
+    runs = expand(runs)
+    (chosen, rules), out = policy.request(qrels, measures, form, runs=runs), output.out
     first = sort_by(shown.sort, chosen, rules)
     limits = gates.limits(chosen, rules, labels.labels, form)  # what is misused is refused before any file is read
     check_subjects(chosen, correct=evidence.correct is not None, with_sensitivity=evidence.sensitivity)
     shown.check(out)
-    runs = expand(runs)
     paths = gates.paths(runs)
     refuse_repeated(qrels, paths)
     if out is not None:

@@ -313,8 +313,10 @@ class ChoiceOptions:
             "seed": self.seed,
         }
 
-    def request(self, qrels: str, measures: list[str] | None, form: str = "table") -> "Request":
-        """The measures and the policy of a command about a file of judgments, with the defaults of these.
+    def request(
+        self, qrels: str, measures: list[str] | None, form: str = "table", *, runs: Iterable[str] = ()
+    ) -> "Request":
+        """The measures and the policy of a command about a file of judgments and runs, with the defaults of these.
 
         Nothing is assumed of a golden set whose grades are mapped, and of what is printed as trec_eval does.
 
@@ -322,11 +324,16 @@ class ChoiceOptions:
             qrels: the file, or the folder of a golden set.
             measures: as `--measures` names them.
             form: what is printed.
+            runs: paths of the runs; where all are logs of contexts, their own order breaks ties.
         """
         from trueval.evaluation.defaults import fill_defaults
+        from trueval.rag.contexts import all_contexts
 
-        known = self.grades is None and form != "trec"
-        return fill_defaults(qrels if known else None, measures_of(measures), None, self.choices())
+        known, paths = self.grades is None and form != "trec", list(runs)
+        as_read = bool(paths) and form != "trec" and all_contexts(paths)
+        return fill_defaults(
+            qrels if known else None, measures_of(measures), None, self.choices(), in_reading_order=as_read
+        )
 
     def grade_map(self) -> dict[float, float] | None:
         """Grade in the file → grade to use; None where grades stay as they are."""

@@ -134,7 +134,7 @@ def _of_files(
             "--value and --queries and no files.",
             param_hint="RUN RUN...",
         )
-    (chosen, rules), members = policy.request(qrels, measures), Clusters.of(clusters)
+    (chosen, rules), members = policy.request(qrels, measures, runs=paths), Clusters.of(clusters)
     check_chances(asked.level, asked.power)
     refuse_repeated(qrels, paths)
     with progress(1 + len(paths)) as begin:

@@ -96,7 +96,8 @@ def compare(
     known = ComparisonChoices.__dataclass_fields__
     of_comparison: dict[str, Any] = {name: value for name, value in choices.items() if name in known}
     of_policy: dict[str, Any] = {name: value for name, value in choices.items() if name not in known or name == "seed"}
-    parsed, chosen = fill_defaults(judgments, measures, policy, of_policy)
+    as_read = all(run.in_reading_order for run in runs)
+    parsed, chosen = fill_defaults(judgments, measures, policy, of_policy, in_reading_order=as_read)
     scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
     orders = [TieOrders(run, judgments, chosen, stream) for stream, run in enumerate(runs)]
     belonging = Clusters.of(clusters)

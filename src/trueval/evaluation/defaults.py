@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PLAIN: Final = "nDCG@10 RR@10 AP R@100 P@10"
 # The lowest relevant grade of a golden set.
 RELEVANT: Final = 4
+# The tie order of runs whose lists a model read in their order, and the choices that override it.
+AS_READ: Final = "input"
+OF_ORDER: Final = ("convention", "tie_order")
 # Choices that define the meaning of grades: with any of them, the golden-set defaults do not apply.
 OF_GRADES: Final = ("convention", "rel", "labels")
 
@@ -54,8 +57,9 @@ def fill_defaults(
     *,
     plain: str = PLAIN,
     rubric: str | None = None,
+    in_reading_order: bool = False,
 ) -> Request:
-    """Complete the measures and policy of a call with defaults that depend on the judgments.
+    """Complete the measures and policy of a call with defaults that depend on the judgments and on the runs.
 
     In a golden set a document is relevant from grade 4 on, unless a policy, a convention or `rel` is given. Measures
     with a threshold then name it, `RR(rel=4)@10`, so that results under different thresholds are not confused.
@@ -67,6 +71,7 @@ def fill_defaults(
         choices: attributes of Policy; "convention" names a preset.
         plain: default measures for judgments of unknown scale.
         rubric: default measures for a golden set; `rubric_measures()` if None.
+        in_reading_order: whether a model read every list in its order, which then breaks ties if no order is named.
 
     Raises:
         MeasureError: a measure cannot be read.
@@ -77,6 +82,8 @@ def fill_defaults(
     (['RR'], 1, 3)
     """
     given = choices or {}
+    if in_reading_order and policy is None and all(given.get(name) is None for name in OF_ORDER):
+        given = {**given, "tie_order": AS_READ}
     assumed = policy is None and scale_is_known(judgments, given)
     chosen = choose(policy, {**given, "rel": RELEVANT} if assumed else given)
     default = (rubric_measures() if rubric is None else rubric) if assumed else plain

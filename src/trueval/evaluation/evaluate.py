@@ -73,7 +73,7 @@ def evaluate(
     """
     need_polars()
     run, judgments, swapped = read_pair(run, judgments)
-    parsed, chosen = fill_defaults(judgments, measures, policy, choices)
+    parsed, chosen = fill_defaults(judgments, measures, policy, choices, in_reading_order=run.in_reading_order)
     unjudged = unjudged_queries(run, judgments)
     count = counter(run, judgments)
     counted = count(chosen)

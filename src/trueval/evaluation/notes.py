@@ -78,7 +78,19 @@ def notes_of(
         *_note_high_thresholds(run.name, counted, measures, chosen),
         *note_low_thresholds(counted.pool_grade, others, chosen),
         *tie_order_notes(run.name, counted, chosen.tie_order),
+        *_reading_order(run, counted, chosen),
     )
+
+
+def _reading_order(run: Run | CorpusScorer, counted: Standings, chosen: Policy) -> tuple[str, ...]:
+    """Whose order the tie-broken value of a log of contexts takes, where documents tie."""
+    if not (isinstance(run, Run) and run.in_reading_order and counted.tied_documents.any()):
+        return ()
+    if chosen.tie_order == "input":
+        order = "equal scores are in the order of the log, in which the model read them (tie order input)"
+    else:
+        order = f"equal scores are in the tie order {chosen.tie_order}; --tie-order input is that of the log"
+    return (f"{run.name}: {order}; expected, lowest and highest values are over all orders.",)
 
 
 def _query_notes(

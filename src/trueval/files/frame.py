@@ -125,6 +125,7 @@ class RowTable(NamedTuple):
         sources: source (paper, site, file) of each document, if a log names any.
         empty: for a run, queries that were given with an empty list.
         rows: [row] row of the source, from 0, where the table holds some of them; None where it holds all.
+        in_reading_order: whether each list is in the order in which a model read it, as in a log of contexts.
     """
 
     frame: pl.DataFrame
@@ -136,6 +137,7 @@ class RowTable(NamedTuple):
     sources: Mapping[str, str] = MappingProxyType({})
     empty: tuple[str, ...] = ()
     rows: NDArray[np.int64] | None = None
+    in_reading_order: bool = False
 
     def whole(self) -> pl.DataFrame:
         """The frame with the queries of its rows.

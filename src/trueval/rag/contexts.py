@@ -5,8 +5,10 @@ One JSON object on each line, or a list of them; files/json/log_keys.py says whi
     {"query": "q1", "ids": ["d7", "d2"], "gold": ["d2"], "correct": true}
     {"query": "q2", "ids": [{"id": "d3", "score": 0.9, "source": "report.pdf"}], "gold": {"d3": 5, "d4": 3}}
 
-Ids without scores are a strict order, so nothing ties: the score is minus the position. Gold documents (grade 1, or a
-grade each), sources and correctness are optional.
+The order of a list comes first, since the model read the documents in it. Ids without scores, or with scores that do
+not descend, are a strict order, so nothing ties: the score is minus the position. Equal scores tie, and the tie-broken
+value takes the order of the list unless a tie order is named. Gold documents (grade 1, or a grade each), sources and
+correctness are optional.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from trueval.errors import PolicyError
-from trueval.files import Source, check_rows, id_notes
+from trueval.errors import InputError, PolicyError
+from trueval.files import Source, check_rows, id_notes, name_files
 from trueval.files.display_names import split_table
 from trueval.files.json.context_logs import Log, holds_contexts, read_log
 from trueval.files.libraries import library_name
@@ -54,6 +56,27 @@ def looks_like_contexts(path: str) -> bool:
         InputError: the file cannot be read.
     """
     return library_name(path) is None and not can_be_read_once(path) and holds_contexts(read_content(path))
+
+
+def all_contexts(paths: Iterable[str]) -> bool:
+    """Tell whether all files are context logs, by their beginnings, so that their own order breaks ties.
+
+    Args:
+        paths: paths of runs, or name=path; standard input and pipes, which can be read only once, count as none.
+    """
+    return all(_begins_as_contexts(path) for _, path in name_files(list(paths)))
+
+
+def _begins_as_contexts(path: str) -> bool:
+    if library_name(path) is not None or split_table(path) is not None or can_be_read_once(path):
+        return False
+    try:
+        with open_parts(path) as parts:
+            if parts is not None and not parts.head.data.lstrip().startswith((b"{", b"[")):
+                return False
+        return looks_like_contexts(path)
+    except InputError:  # the reader of the file says what is wrong
+        return False
 
 
 def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | Source:
@@ -116,7 +139,8 @@ def contexts_of(rows: Iterable[object], *, name: str = "run") -> Contexts:
 def _contexts(log: Log, name: str | None) -> Contexts:
     rows = check_rows(log.run(), "run")
     notes = rows.table.notes + id_notes(rows.table, rows.query_ids)
-    run = Run(rows.documents, rows.query_ids, rows.offsets, name or log.name, log.source, notes, rows.table.empty)
+    lists = rows.documents, rows.query_ids, rows.offsets
+    run = Run(*lists, name or log.name, log.source, notes, rows.table.empty, log.in_reading_order)
     judgments = _judgments(log)
     correct = {line.query: correctness(line.correct, line.place) for line in log.lines if line.correct is not None}
     return Contexts(run, judgments, correct, log.sources, notes)

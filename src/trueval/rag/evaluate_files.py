@@ -14,6 +14,7 @@ from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores, results
 from trueval.rag.answer_accuracy import AccuracyGivenHit, accuracies
 from trueval.rag.context_inputs import InputRules
+from trueval.rag.contexts import all_contexts
 from trueval.rag.unjudged import as_judged, grade_unjudged
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def evaluate_files(
         PolicyError: a choice is unknown.
     """
     inputs = inputs or InputRules()
-    parsed, chosen = fill_defaults(qrels if inputs.grades is None else None, measures, policy, choices)
+    judged, as_read = qrels if inputs.grades is None else None, policy is None and all_contexts(runs)
+    parsed, chosen = fill_defaults(judged, measures, policy, choices, in_reading_order=as_read)
     check_subjects(parsed, correct=inputs.correct is not None, with_sensitivity=with_sensitivity)
     scores: list[Scores] = []
     answers: list[Mapping[str, AccuracyGivenHit]] = []

@@ -126,11 +126,17 @@ def test_sources_come_along_with_the_gold_documents() -> None:
         assert judgments.source_codes.tolist() == [0, 0]
 
 
-def test_scores_that_rise_are_named_as_distances() -> None:
+def test_the_order_of_the_lists_counts_where_scores_contradict_it() -> None:
+    """Distances rise, and a reordered list does neither; what the model read first is first in both."""
     (run, *_) = runs_of({"query": "q", "documents": [[document("a"), 0.1], [document("b"), 0.5]]})
-    assert "scores rise down every list, as distances do" in run.notes[0]
-    (run, *_) = runs_of({"query": "q", "ids": [["a", 1], ["b", 2]]}, {"query": "r", "ids": [["a", 2], ["b", 1]]})
-    assert not run.notes
+    assert listed(run) == [("q", "a", -1.0), ("q", "b", -2.0)]
+    assert "scores do not descend in 1 of 1 lists" in run.notes[0]
+    rows = ({"query": "q", "ids": [["a", 1], ["b", 2]]}, {"query": "r", "ids": [["b", 2], ["a", 2]]})
+    (run, *_) = runs_of(*rows)
+    assert listed(run) == [("q", "a", -1.0), ("q", "b", -2.0), ("r", "b", -1.0), ("r", "a", -2.0)]
+    assert "scores do not descend in 1 of 2 lists" in run.notes[0]
+    (run, *_) = runs_of(rows[1])
+    assert (listed(run), run.notes) == ([("r", "b", 2.0), ("r", "a", 2.0)], ())
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
@@ -395,8 +401,9 @@ def test_scores_of_the_metadata_are_scores(key: str) -> None:
     for run in runs_of({"input": "q", "context": documents}):
         assert listed(run) == listed(as_pairs) == [("q", "d0", 0.9), ("q", "d1", 0.9), ("q", "d2", 0.5)]
         assert any(f"the scores of 3 retrieved documents are those under metadata.{key}" in note for note in run.notes)
-        with pytest.warns(TruevalWarning, match="the scores of 3"):
+        with pytest.warns(TruevalWarning) as said:
             found = evaluate(run, Judgments.from_dict({"q": {"d1": 1}}), "RR@10")["RR@10"]
+        assert any("the scores of 3" in str(each.message) for each in said)
         assert (found.lowest, found.highest) == (0.5, 1.0)
     objects = [LangChainDocument("-", each["metadata"], each["id"]) for each in documents]
     assert listed(Run.of([{"input": "q", "context": objects}])) == listed(as_pairs)

@@ -110,7 +110,8 @@ def power(
     runs, judgments = Run.of_several(runs), Judgments.of(judgments)
     _check_runs(len(runs))
     asked = _PowerSettings(level, power, difference).validate()  # refused before any run is evaluated
-    parsed, chosen = fill_defaults(judgments, measures, policy, choices)
+    as_read = all(run.in_reading_order for run in runs)
+    parsed, chosen = fill_defaults(judgments, measures, policy, choices, in_reading_order=as_read)
     scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
     return power_of_scores(scores, baseline=baseline, clusters=clusters, **asked._asdict())
 

@@ -3,7 +3,9 @@
     {"query": "q1", "ids": ["d7", "d2"], "gold": ["d2"], "correct": true}
     {"query": "q2", "ids": [{"id": "d3", "score": 0.9, "source": "report.pdf"}], "gold": {"d3": 5, "d4": 3}}
 
-log_keys.py says what other tools call these. Documents without scores are a strict order: the score is minus the place.
+log_keys.py says what other tools call these. The order of a list comes first, since a model read the documents in it.
+Documents without scores are a strict order: the score is minus the place. So are those whose scores do not descend with
+the lists; scores that do are kept, and where they are equal the documents are tied.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.frame import Kind, RowTable, empty_note, value_column
-from trueval.files.json.extra_scores import with_extra_scores
+from trueval.files.json.extra_scores import with_extra_scores, without_contrary_scores
 from trueval.files.json.jsonl_pairs import QUERY_KEYS, as_id, first_value, objects
 from trueval.files.json.jsonl_rows import Literal, RepeatedKeyError, object_of_pairs
 from trueval.files.json.key_lines import find_repeated_key, item_lines
@@ -72,6 +74,7 @@ class Log(NamedTuple):
         name: name of the file without suffixes; empty without a file.
         has_lines: whether positions are lines rather than items.
         sources: document → source, where the log has it.
+        in_reading_order: whether each list is in the order in which a model read it.
     """
 
     lines: tuple[LogLine, ...]
@@ -80,6 +83,7 @@ class Log(NamedTuple):
     has_lines: bool
     sources: Mapping[str, str]
     notes: tuple[str, ...]
+    in_reading_order: bool = False
 
     def run(self) -> RowTable:
         """What was retrieved.
@@ -134,7 +138,8 @@ class Log(NamedTuple):
         table = canonical_table(frame, kind, self.source, line=line)
         notes = self.notes + table.notes if kind == "run" else table.notes
         empty = tuple(_empty(self.lines)) if kind == "run" else ()
-        return RowTable(table.frame, table.source, table.line, notes, sources=self.sources, empty=empty)
+        about = {"sources": self.sources, "empty": empty, "in_reading_order": kind == "run" and self.in_reading_order}
+        return RowTable(table.frame, table.source, table.line, notes, **about)
 
 
 def holds_contexts(content: SourceBytes) -> bool:
@@ -202,10 +207,12 @@ def log_of(
         if line.query in found:
             raise row.place.error(f"query {line.query!r} is there twice. Write one line for each query.")
         found[line.query] = line
-    return log_of_lines(tuple(found.values()), source, name, has_lines=has_lines)
+    return log_of_lines(tuple(found.values()), source, name, has_lines=has_lines, in_reading_order=True)
 
 
-def log_of_lines(lines: tuple[LogLine, ...], source: str, name: str, *, has_lines: bool) -> Log:
+def log_of_lines(
+    lines: tuple[LogLine, ...], source: str, name: str, *, has_lines: bool, in_reading_order: bool = False
+) -> Log:
     """Build a log from checked lines, of different queries.
 
     Args:
@@ -213,6 +220,8 @@ def log_of_lines(lines: tuple[LogLine, ...], source: str, name: str, *, has_line
         source: the path, or a description of the origin.
         name: name of the file; empty without one.
         has_lines: whether positions are lines.
+        in_reading_order: whether each list is in the order in which a model read it; scores that contradict this order
+            are then not used.
 
     Raises:
         InputError: some lines name documents by ids and some by texts, or a document has two sources.
@@ -220,7 +229,11 @@ def log_of_lines(lines: tuple[LogLine, ...], source: str, name: str, *, has_line
     _check_alike(lines)
     lines, notes = _match_document_names(lines, source)
     lines, scored = with_extra_scores(lines, source)
-    return Log(lines, source, name, has_lines, _sources(lines), (*_notes(source, lines), *scored, *notes))
+    if in_reading_order:
+        lines, ranked = without_contrary_scores(lines, source)
+        scored = (*scored, *ranked)
+    found = (*_notes(source, lines), *scored, *notes)
+    return Log(lines, source, name, has_lines, _sources(lines), found, in_reading_order)
 
 
 def _objects(content: SourceBytes) -> Iterator[UnreadLine]:

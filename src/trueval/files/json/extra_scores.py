@@ -1,8 +1,8 @@
-"""Scores of a log that are in the metadata of its documents, or under a key that other numbers use too.
+"""Scores of a log: those in the metadata of its documents, or under a key that other numbers use too; contrary ones.
 
 LangChain stores them there: a reranker writes `metadata.relevance_score`, many retrievers `metadata.score`. Such a
 number may also come from an earlier stage, after which the list was reordered, so it counts as the score only if all
-lists are sorted by it.
+lists are sorted by it. A score in its own place is held to the same: the model read the list as it is.
 """
 
 from __future__ import annotations
@@ -56,6 +56,33 @@ def with_extra_scores(lines: tuple[LogLine, ...], source: str) -> ScoredLines:
     return ScoredLines(scored, (f"{source}: the scores of {count} retrieved documents are those under {place}.",))
 
 
+def without_contrary_scores(lines: tuple[LogLine, ...], source: str) -> ScoredLines:
+    """Leave the scores out if some list is not sorted by them: distances, or lists reordered after they were scored.
+
+    Args:
+        lines: lines of a log.
+        source: what a note calls it.
+    """
+    scored = [line for line in lines if line.entries and not _is_bare(line)]
+    contrary = sum(not _descends([float(str(entry.score)) for entry in line.entries]) for line in scored)
+    if not contrary:
+        return ScoredLines(lines, ())
+    ranked = tuple(
+        line._replace(entries=[entry._replace(score=None) for entry in line.entries]) if line.entries else line
+        for line in lines
+    )
+    note = (
+        f"{source}: scores do not descend in {contrary} of {len(scored)} lists, as after a reordering, or with "
+        "distances. The order of the lists counts, in which the model read them; scores are not used, and no document "
+        "is tied. To rank by scores, give a run file."
+    )
+    return ScoredLines(ranked, (note,))
+
+
+def _descends(values: Sequence[float]) -> bool:
+    return all(a >= b for a, b in pairwise(values))
+
+
 def _is_bare(line: LogLine) -> bool:
     """Whether a query has retrieved documents without scores; either all or none have one."""
     return bool(line.entries) and line.entries[0].score is None
@@ -66,7 +93,7 @@ def _refusal(lines: Sequence[LogLine], place: str) -> str:
     if any(place not in entry.extra for line in lines for entry in line.entries):
         return "which some documents lack"
     lists = [[float(entry.extra[place]) for entry in line.entries] for line in lines]
-    if not all(a >= b for values in lists for a, b in pairwise(values)):
+    if not all(map(_descends, lists)):
         return "which does not descend with the lists"
     if len({value for values in lists for value in values}) == 1:
         return "which is the same everywhere"
