@@ -11,6 +11,8 @@ from tests.tradeoff.swept import write_arrays
 
 import trueval as tv
 from trueval.errors import PolicyError
+from trueval.tradeoff.frontier.rules import RuleInputs, RuleLimits, choose
+from trueval.tradeoff.quality.pareto import Objectives
 
 Values = Any
 
@@ -204,3 +206,48 @@ def test_one_repeat_separates_nothing_and_a_band_does(tmp_path: Path) -> None:
     assert banded["band"] == {"of": "band_ms", "seconds": 0.075, "ratio": None}
     tied = tv.frontier(folder, band_ms=499).to_dict()
     assert [point["on_frontier"] for point in tied["points"]] == [False, True]
+
+
+# ---- where every configuration finds everything ----
+
+
+def at_ceiling(folder: Path, *, values: Values = 1.0, cost: float | None = None) -> Path:
+    """A slow dense and a fast sparse system with the same quality at every query, at two K."""
+    rows = [
+        (system, k, f"RA-nWG@{k}", np.full(20, values), None if cost is None else cost + place)
+        for place, (system, k) in enumerate([(0, 5), (0, 10), (1, 5), (1, 10)])
+    ]
+    times = [("dense", np.full((4, 3), 0.1)), ("sparse", np.full((4, 3), 0.001))]
+    return write_arrays(folder, times=times, configurations=rows, quality="RA-nWG@K", prices=None)
+
+
+def test_where_all_find_everything_the_frontier_says_so_and_ships_what_costs_least(tmp_path: Path) -> None:
+    told = printed(tv.frontier(at_ceiling(tmp_path / "same"), max_latency_ms=50))
+    assert told.startswith("Ship sparse 1 K=5: RA-nWG@5 1.0000")
+    assert (
+        "; all 2 configurations inside the limits reach 1, the ceiling of RA-nWG@K, so that quality cannot tell them "
+        "apart on these queries, and it has the smallest prompt."
+    ) in told
+    told = printed(tv.frontier(tmp_path / "same"))
+    assert "; all 4 configurations reach 1, the ceiling of RA-nWG@K" in told
+    assert "and it is the fastest of them and has the smallest prompt." in told
+    assert "Only harder questions, on which some of them fail, can say which is better." in told
+    assert "More judged queries" not in told
+    assert "trueval power" not in told
+    below = printed(tv.frontier(at_ceiling(tmp_path / "below", values=0.9)))
+    assert "ceiling" not in below
+    assert "Ship sparse 1 K=5, the best quality" in below
+
+
+def test_cost_decides_between_equals_where_it_counts_prompts() -> None:
+    """The larger prompt is the cheaper one; P-B's smaller prompt decides where cost does not know of prompts."""
+    quality, latency = np.ones(2), np.array([0.2, 0.3])
+    points = Objectives(np.array([5.0, 2.0]), latency, quality)
+    draws = Objectives(points.cost, np.stack([latency] * 9, axis=1), np.ones((2, 9)))
+    known = RuleInputs(points, draws, np.array([500.0, 1000.0]))
+    for paid, answer, decided in ((False, 0, "smaller prompt"), (True, 1, "lower cost")):
+        found = choose(known._replace(paid=paid), "best quality", "quality", RuleLimits())
+        assert (found.answer, found.within_noise, found.decided_by) == (answer, (0, 1), decided)
+    unequal = draws._replace(quality=np.array([[1.0] * 8 + [0.9], [1.0] * 9]))
+    found = choose(known._replace(paid=True, draws=unequal), "best quality", "quality", RuleLimits())
+    assert (found.answer, found.decided_by) == (0, "smaller prompt")

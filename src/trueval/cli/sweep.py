@@ -71,7 +71,7 @@ def sweep(
     talk(result["notes"])
     if out is not None:
         save(out, (SWEEP, result), page=True)
-    show(SWEEP, result, form, percent=percent)
+    show(SWEEP, result, form, percent=percent, given={} if out is None else {"SWEEP_DIR": [str(out)]})
 
 
 def _describe_saved_work(cache: Path | None, out: Path | None) -> str:

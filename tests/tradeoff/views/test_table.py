@@ -59,6 +59,21 @@ def test_no_name_and_no_number_is_cut(width: int) -> None:
         assert f"{each['measures'][each['quality']]['expected']:.4f}" in said
 
 
+def test_where_all_find_everything_cost_decides_and_the_sentence_says_so() -> None:
+    sweep = made_sweep() | {"limits": {}}
+    for each in sweep["configurations"]:
+        each["measures"][each["quality"]] |= dict.fromkeys(("expected", "low", "high", "lowest", "highest"), 1.0)
+    least = min(each["cost"]["total"] for each in sweep["configurations"])
+    cheapest = [each["name"] for each in sweep["configurations"] if each["cost"]["total"] == least]
+    said, count = " ".join(shown(sweep).split()), len(sweep["configurations"])
+    assert any(said.startswith(f"Ship {name}: ") for name in cheapest)
+    ceiling = f"; all {count} configurations reach 1, the ceiling of {sweep['quality']}, so that quality cannot tell"
+    assert f"{ceiling} them apart on these queries, and it is the cheapest" in said
+    assert "Only harder questions, on which some of them fail" in said
+    sweep["configurations"][0]["measures"][sweep["configurations"][0]["quality"]]["expected"] = 0.99
+    assert f"; {count - 1} of {count} configurations reach 1" in " ".join(shown(sweep).split())
+
+
 def test_of_equal_ones_the_cheaper_is_first_and_the_unknown_last() -> None:
     sweep = made_sweep(methods=("dense",), cutoffs=(10,), indexes=("flat",), dimensions=(128, 256, 384))
     for cost, configuration in zip((2.0, 1.0, None), sweep["configurations"], strict=True):

@@ -138,8 +138,8 @@ class Log(NamedTuple):
         table = canonical_table(frame, kind, self.source, line=line)
         notes = self.notes + table.notes if kind == "run" else table.notes
         empty = tuple(_empty(self.lines)) if kind == "run" else ()
-        about = {"sources": self.sources, "empty": empty, "in_reading_order": kind == "run" and self.in_reading_order}
-        return RowTable(table.frame, table.source, table.line, notes, **about)
+        of_log = RowTable(table.frame, table.source, table.line, notes, sources=self.sources, empty=empty)
+        return of_log._replace(in_reading_order=kind == "run" and self.in_reading_order)
 
 
 def holds_contexts(content: SourceBytes) -> bool:

@@ -180,7 +180,7 @@ class Frontier(ReprByKind):
         """The choice of each rule."""
         choices = self.choices
         draws = Objectives(self.known.cost, self.latencies, self.qualities.plain) if self.has_chances else None
-        asked = (choices.rule, choices.level, choices.sure)
+        asked = (choices.rule, choices.level, choices.sure, self.measured.prompts_are_paid)
         known = RuleInputs(self.known, draws, self.measured.prompt, self.ties.apart, self.target, *asked)
         return tuple(apply_rules(known, choices.limits, self.measured.panels))
 

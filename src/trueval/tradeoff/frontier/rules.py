@@ -13,8 +13,8 @@ frontier.
 Latencies tie as `jitter.separated` or a band says, costs where they are equal, qualities where less than a share of
 plain resamples, .95, prefers the best one. Among those that tie with the best one the smallest prompt is chosen, as in
 P-B, with prompts up to 5 % larger counted as equal; then the value itself, cost, latency, and the order of the sweep
-decide. Where the value itself decides a tie, and more than half of the resamples prefer the next one, that one is
-chosen.
+decide. Where they are equally good in every resample and costs count prompts, cost decides before the prompt. Where the
+value itself decides a tie, and more than half of the resamples prefer the next one, that one is chosen.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class RuleInputs(NamedTuple):
         rule: "pareto" or "paper", the definition of the frontier.
         level: share of resamples at which one quality is separated from another.
         sure: minimum share of resamples in which the answer is within the limits.
+        paid: whether costs count prompts.
     """
 
     points: Objectives
@@ -91,6 +92,7 @@ class RuleInputs(NamedTuple):
     rule: str = PARETO
     level: float = 0.95
     sure: float = 0.5
+    paid: bool = False
 
 
 class RuleChoice(NamedTuple):
@@ -207,9 +209,11 @@ def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _RankedChoice:
     best = some[0]
     within = tuple(sorted(each for each in some if each == best or not _is_separated(known, seeks, best, each)))
     small = _smallest(known, within, keys)
-    answer = small[0]
+    cheapest = _cheapest_of_equals(known, seeks, within, keys)
+    answer = small[0] if cheapest is None else cheapest
     runner_up = next((each for each in some if each != answer), None)
-    decided = _find_deciding_criterion(seeks, within, small, best if best != answer else runner_up, keys)
+    rival = best if best != answer else runner_up
+    decided = LOWER[COST] if cheapest is not None else _find_deciding_criterion(seeks, within, small, rival, keys)
     better = None if decided != seeks or runner_up is None else _share(known, seeks, answer, runner_up)
     if better is not None and better < 0.5 and runner_up is not None:
         answer, runner_up, better, decided = runner_up, answer, 1 - better, MOST_RESAMPLES
@@ -257,6 +261,19 @@ def _keys(known: RuleInputs, seeks: str) -> list[tuple[float, ...]]:
     }[seeks]
     columns = [np.nan_to_num(each, nan=np.inf) for each in (known.prompt, *order)]
     return [(*map(float, row), place) for place, row in enumerate(np.stack(columns, axis=1))]
+
+
+def _cheapest_of_equals(
+    known: RuleInputs, seeks: str, within: tuple[int, ...], keys: list[tuple[float, ...]]
+) -> int | None:
+    """The cheapest of configurations that are equally good in every resample; None where cost does not decide."""
+    some, costs = list(within), known.points.cost[list(within)]
+    if not known.paid or seeks != QUALITY or np.isnan(costs).any() or len(set(costs.tolist())) < 2:
+        return None
+    qualities = [known.points.quality[some]] + ([] if known.draws is None else [known.draws.quality[some]])
+    if any((each != each[:1]).any() for each in qualities):
+        return None
+    return min(within, key=lambda place: (known.points.cost[place], *keys[place]))
 
 
 def _smallest(known: RuleInputs, within: tuple[int, ...], keys: list[tuple[float, ...]]) -> list[int]:

@@ -88,6 +88,11 @@ class SweepArrays:
         tokens = numbers(each.get("prompt_tokens") for each in self.configurations)
         return self.contexts if np.isnan(tokens).any() else tokens
 
+    @property
+    def prompts_are_paid(self) -> bool:
+        """Whether the cost of every configuration counts the prompts of its generator."""
+        return all((each["cost"] or {}).get("generator") is not None for each in self.configurations)
+
     @cached_property
     def contexts(self) -> Floats:
         """[configuration] K; NaN without contexts."""

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from trueval.errors import MeasureError
+from trueval.measures import parse
 from trueval.report.number_texts import count_phrase
 from trueval.report.view import Answer, Quantity, Sentence
 from trueval.tradeoff.diagnosis.advice import EITHER, MEND, NEITHER, WIDEN
@@ -19,6 +21,7 @@ LEADING: Final = ("all limits", "latency-bound", "cost-bound", "quality-bound", 
 SURE: Final = 0.9  # share of resamples
 SEEN: Final = 5e-5  # a difference that four decimals show
 CHEAPER, FASTER = 0.99, 0.95  # shares of cost and latency from which a tied configuration is worth a word
+HARDER: Final = "Only harder questions, on which some of them fail, can say which is better."
 WORK: Final = {
     WIDEN: "Widen the pool of {}",
     MEND: "Mend the order of {}",
@@ -107,6 +110,8 @@ def _ship(result: FrontierResult, rule: RuleAnswer) -> Words:
     """The choice, why it was made, what it beats, and what it is not separated from."""
     if rule.answer is None:
         return _none(result, rule)
+    if equal := _at_ceiling(result, rule):
+        return _ship_at_ceiling(result, rule, equal)
     chosen = result.points[rule.answer]
     words = (f"Ship {chosen.name}, the {describe_rule(rule)}: ", *describe_point(result, chosen, ends=True))
     best = None if rule.best in (None, rule.answer) else result.points[rule.best or 0]
@@ -125,6 +130,102 @@ def _ship(result: FrontierResult, rule: RuleAnswer) -> Words:
     second = result.points[rule.runner_up]
     verb = "it is not separated from" if rule.runner_up in rule.within_noise else "it beats"
     return (*words, f"; {verb} {second.name} (", *_sought(result, second, rule), ").")
+
+
+def ceiling_of(measure: str) -> float | None:
+    """The best value that a measure can have; None where there is none, or the measure is of another version.
+
+    Args:
+        measure: its text form.
+
+    >>> ceiling_of("RA-nWG@10"), ceiling_of("Harm@10"), ceiling_of("DCG@10")
+    (1.0, 0.0, None)
+    """
+    try:
+        found = parse(measure)
+    except MeasureError:
+        return None
+    best = found.span.low if found.better == "lower" else found.span.high
+    return best if math.isfinite(best) else None
+
+
+def describe_ceiling(reached: int, count: int, measure: str, inside: str) -> str:
+    """How many configurations have the best value that there is, so that quality says nothing of which to ship.
+
+    Args:
+        reached: number of them.
+        count: number of all that are compared.
+        measure: name of the quality of the sweep.
+        inside: " inside the limits", or empty.
+    """
+    best = ceiling_of(measure.replace("@K", "@1")) or 0.0
+    many = f"all {count:,}" if reached == count else f"{reached:,} of {count:,}"
+    return (
+        f"; {many} configurations{inside} reach {best:g}, the ceiling of {measure}, so that quality "
+        "cannot tell them apart on these queries, and "
+    )
+
+
+def describe_advantages(cheapest: bool, fastest: bool, smallest: bool) -> str:
+    """What a configuration is among those with the best quality.
+
+    Args:
+        cheapest: whether it costs least.
+        fastest: whether it takes least time.
+        smallest: whether its prompt is the smallest.
+
+    >>> describe_advantages(True, False, True), describe_advantages(False, False, False)
+    ('it is the cheapest of them and has the smallest prompt', 'none of them is the best in cost, latency and prompt')
+    """
+    named = [word for word, holds in (("cheapest", cheapest), ("fastest", fastest)) if holds]
+    told = f"it is the {' and the '.join(named)} of them" if named else ""
+    if smallest:
+        told = f"{told} and has the smallest prompt" if told else "it has the smallest prompt"
+    return told or "none of them is the best in cost, latency and prompt"
+
+
+def is_least(own: float | None, others: Sequence[float | None]) -> bool:
+    """Whether a value is the least one and some other is greater; False where one is unknown.
+
+    Args:
+        own: among the others.
+        others: all values.
+
+    >>> is_least(1.0, [1.0, 2.0]), is_least(1.0, [1.0, 1.0]), is_least(1.0, [1.0, None])
+    (True, False, False)
+    """
+    known = [each for each in others if each is not None]
+    return own is not None and len(known) == len(others) and own <= min(known) < max(known)
+
+
+def _at_ceiling(result: FrontierResult, rule: RuleAnswer) -> list[FrontierPoint]:
+    """The points inside the limits that have the best value there is, if the choice is one of at least two of them."""
+    if rule.answer is None or rule.seeks != "quality":
+        return []
+    found = [
+        each
+        for each in map(result.points.__getitem__, rule.feasible)
+        if each.quality.value is not None and each.quality.value == ceiling_of(each.quality.measure)
+    ]
+    return found if len(found) > 1 and result.points[rule.answer] in found else []
+
+
+def _ship_at_ceiling(result: FrontierResult, rule: RuleAnswer, equal: Sequence[FrontierPoint]) -> Words:
+    """The choice where quality decides nothing: what it costs least."""
+    chosen = result.points[rule.answer or 0]
+    inside = " inside the limits" if any(vars(rule.limits).values()) else ""
+    seconds = [each.seconds(result.percentile) for each in equal]
+    advantages = describe_advantages(
+        is_least(chosen.cost, [each.cost for each in equal]),
+        is_least(chosen.seconds(result.percentile), seconds),
+        is_least(
+            chosen.prompt_tokens or float(chosen.k or 0), [each.prompt_tokens or float(each.k or 0) for each in equal]
+        ),
+    )
+    words: Words = (f"Ship {chosen.name}: ", *describe_point(result, chosen, ends=True))
+    words += (describe_ceiling(len(equal), len(rule.feasible), result.quality, inside), advantages)
+    named = _cheaper_tie(result, rule)
+    return (*words, *(() if named is None else (f"; {named[0].name} is ", *named[1])), ".")
 
 
 def _none(result: FrontierResult, rule: RuleAnswer) -> Words:
@@ -199,6 +300,8 @@ def _sure(result: FrontierResult, rule: RuleAnswer) -> Words:
         words = ("It is ", *words, f" of {result.resamples:,} resamples of queries, tie orders and times.")
     else:
         words = ("One query says nothing of chances.",)
+    if _at_ceiling(result, rule):
+        return words
     if len(rule.within_noise) > 1:
         words += (f" {len(rule.within_noise)} configurations tie with the best.",)
     if rule.cross_fitted is not None:
@@ -225,7 +328,9 @@ def _change(result: FrontierResult, rule: RuleAnswer) -> Words:
     else:
         point = result.points[other.answer]
         words = (f"Without limits it would be {point.name}: ", *describe_point(result, point), ".")
-    if len(rule.within_noise) > 1:
+    if _at_ceiling(result, rule):
+        words += (f"{' ' if words else ''}{HARDER}",)
+    elif len(rule.within_noise) > 1:
         words += (f"{' ' if words else ''}More judged queries could separate those that tie.",)
     return words
 
@@ -254,7 +359,7 @@ def _next(result: FrontierResult, rule: RuleAnswer) -> str:
         other = _unlimited(result, rule)
         point = None if other is None or other.answer is None else result.points[other.answer]
         return "" if point is None else f"trueval frontier SWEEP_DIR{_looser(result, rule, point)}"
-    if len({result.points[place].system for place in rule.within_noise}) > 1:
+    if len({result.points[place].system for place in rule.within_noise}) > 1 and not _at_ceiling(result, rule):
         return f'trueval power QRELS RUN RUN -m "{result.points[rule.answer].quality.measure}"'
     found = _next_cheaper(result, rule) if _unlimited(result, rule) is None else None
     if found is not None and found[1].cost is not None and "cost" in found[0]:

@@ -8,7 +8,18 @@ from typing import Final
 from trueval.report.number_texts import count_phrase
 from trueval.report.view import Answer, Quantity, Sentence
 from trueval.tradeoff.runner.sweep_result import SweepResult
-from trueval.tradeoff.views.frontier_answer import CHEAPER, FASTER, Words, concatenate, is_less
+from trueval.tradeoff.views.frontier_answer import (
+    CHEAPER,
+    FASTER,
+    HARDER,
+    Words,
+    ceiling_of,
+    concatenate,
+    describe_advantages,
+    describe_ceiling,
+    is_least,
+    is_less,
+)
 from trueval.tradeoff.views.points import ConfigurationPoint, currency_of, panels_of, percentile_of
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY
 
@@ -87,6 +98,8 @@ def _ship(result: SweepResult, points: Sequence[ConfigurationPoint]) -> Words:
     inside = inside_limits(result, points)
     if not inside:
         return (f"Ship none of these: no configuration was measured{_limits(result)}.",)
+    if equal := _at_ceiling(result, inside):
+        return _ship_at_ceiling(result, inside, equal)
     best, *others = inside
     words: Words = (f"Ship {best.name}, the best quality{_limits(result)}: ", *describe(result, best))
     near = [each for each in others if _overlaps(best, each)]
@@ -108,6 +121,38 @@ def _ship(result: SweepResult, points: Sequence[ConfigurationPoint]) -> Words:
     return (*words, f"{overlaps}{near[0].name}." if near else f"; it beats {others[0].name}, the next.")
 
 
+def _at_ceiling(result: SweepResult, inside: Sequence[ConfigurationPoint]) -> list[ConfigurationPoint]:
+    """The configurations with the best value there is, if at least two have it; the one to ship is the first.
+
+    As in the rules of a frontier, cost decides where it counts prompts, else K; then cost and latency.
+    """
+    found = [each for each in inside if each.quality == ceiling_of(each.measure)]
+    costs = [result.configurations[each.place].cost for each in found]
+    paid = all(each is not None and each.generator is not None for each in costs)
+
+    def key(point: ConfigurationPoint) -> tuple[float, ...]:
+        infinity = float("inf")
+        cost = infinity if point.cost is None else point.cost
+        return cost if paid else 0.0, point.k or 0, cost, infinity if point.seconds is None else point.seconds
+
+    return sorted(found, key=key) if len(found) > 1 else []
+
+
+def _ship_at_ceiling(
+    result: SweepResult, inside: Sequence[ConfigurationPoint], equal: Sequence[ConfigurationPoint]
+) -> Words:
+    """The configuration to ship where quality decides nothing."""
+    chosen = equal[0]
+    advantages = describe_advantages(
+        is_least(chosen.cost, [each.cost for each in equal]),
+        is_least(chosen.seconds, [each.seconds for each in equal]),
+        is_least(chosen.k, [each.k for each in equal]),
+    )
+    limited = " inside the limits" if _limits(result) else ""
+    ceiling = describe_ceiling(len(equal), len(inside), result.quality, limited)
+    return (f"Ship {chosen.name}: ", *describe(result, chosen), f"{ceiling}{advantages}.")
+
+
 def _overlaps(best: ConfigurationPoint, other: ConfigurationPoint) -> bool:
     return best.interval is not None and other.interval is not None and other.interval[1] >= best.interval[0]
 
@@ -115,7 +160,7 @@ def _overlaps(best: ConfigurationPoint, other: ConfigurationPoint) -> bool:
 def _sure(result: SweepResult, points: Sequence[ConfigurationPoint]) -> Words:
     """How many intervals overlap that of the best one."""
     inside = inside_limits(result, points)
-    if not inside or inside[0].interval is None:
+    if not inside or inside[0].interval is None or _at_ceiling(result, inside):
         return ()
     near = sum(_overlaps(inside[0], each) for each in inside[1:])
     known = count_phrase(len(points), "configuration", "configurations")
@@ -128,6 +173,8 @@ def _sure(result: SweepResult, points: Sequence[ConfigurationPoint]) -> Words:
 def _change(result: SweepResult, points: Sequence[ConfigurationPoint]) -> Words:
     """What it would be without the limits of the sweep file."""
     inside = inside_limits(result, points)
+    if _at_ceiling(result, inside):
+        return (HARDER,)
     if not _limits(result):
         return ("Limits on latency or cost could change it.",) if len(points) > 1 else ()
     if inside and inside[0] is points[0]:
