@@ -1,4 +1,4 @@
-"""The view of a noise probe: which system breaks under noise, and what denoising recovers."""
+"""The view of a noise probe: for which systems noise is bad, good or unknown, and what denoising recovers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Final
+from typing import Final, Literal, NamedTuple, TypeAlias
 
+from trueval.evaluation.views.verdicts import lower_is_better
 from trueval.probes.noise_result import (
     MeanInterval,
     MeasureChange,
@@ -16,7 +17,7 @@ from trueval.probes.noise_result import (
     NoisySystem,
     StrippedNoise,
 )
-from trueval.probes.noise_settings import NONE, RULES
+from trueval.probes.noise_settings import NONE, RULES, NoiseCondition
 from trueval.probes.query_noise import HELD_OUT, KNOWN
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.probes.views.published import published_section
@@ -39,6 +40,9 @@ from trueval.report.view import (
 )
 
 HEIGHT: Final = 170  # CSS pixels of a plot
+HARMLESS: Final = 0.02  # mean loss that the interval must exclude for noise to be called harmless
+RECOVERED: Final = 0.5  # share of a loss from which on denoising is worth advising
+Outcome: TypeAlias = Literal["bad", "good", "unknown"]
 SERIES: Final = {
     ("known", "none"): ("known, as it is", "run-1", False),
     ("known", "rules"): ("known, by rules", "run-1", True),
@@ -67,16 +71,17 @@ def view(result: NoiseSummary) -> View:
     """
     measures = _measures(result)
     facts = {"collection": result.collection, "queries": result.queries, "seed": result.seed}
-    systems = sorted(result.models, key=lambda each: _change(_strongest(each, measures[0]), measures[0]))
+    found = sorted((_decide(each, measures[0]) for each in result.models), key=lambda each: each.gain)
+    systems = [each.model for each in found]
     return View(
         title="Probe of noise",
-        answer=_answer(result, systems, measures[0]),
+        answer=_answer(result, found, measures[0]),
         lead=_figure(result, systems[0], measures[0]),
         sections=[
             *_plots(result, systems[1:], measures[0], f"What chatter does to {measures[0]}", CHANGES),
             *_plots(result, result.models, "overlap", "What it does to the first ten", OVERLAPS),
             *_plots(result, list(_embedders(result)), "cosine", "What it does to the embedding", COSINES),
-            Section("Every condition", list(_sheets(result)), id="probe-noise-tables"),
+            Section("Every condition", list(_sheets(result, measures)), id="probe-noise-tables"),
             *_denoiser(result),
             published_section("Chatter as published, for context", CHATTER_SOURCE, CHATTER_TABLES),
             choices_section("probe of noise", facts),
@@ -94,10 +99,33 @@ def _measures(result: NoiseSummary) -> list[str]:
     return list(result.models[0].levels[0].measures)
 
 
-def _change(level: NoiseLevel, measure: str) -> float:
-    """The change of a measure; 0 where it is not known."""
+def _gain(level: NoiseLevel, measure: str) -> float:
+    """The change of a measure, negative for a loss; 0 where it is not known."""
     change = level.measures[measure].change
-    return change if change == change else 0.0
+    return 0.0 if change != change else -change if lower_is_better(measure) else change
+
+
+class _Decision(NamedTuple):
+    """What the strongest noise does to a system.
+
+    Attributes:
+        level: the condition that loses most.
+        gain: mean change of the measure, negative for a loss.
+        outcome: "bad" where the interval has losses alone, "good" where it excludes a loss of HARMLESS.
+    """
+
+    model: NoisySystem
+    level: NoiseLevel
+    gain: float
+    outcome: Outcome
+
+
+def _decide(model: NoisySystem, measure: str) -> _Decision:
+    level = _strongest(model, measure)
+    change = level.measures[measure]
+    low, high = (-change.high, -change.low) if lower_is_better(measure) else (change.low, change.high)
+    outcome: Outcome = "bad" if high < 0 else "good" if low > -HARMLESS else "unknown"
+    return _Decision(model, level, _gain(level, measure), outcome)
 
 
 def _strongest(model: NoisySystem, measure: str) -> NoiseLevel:
@@ -106,7 +134,7 @@ def _strongest(model: NoisySystem, measure: str) -> NoiseLevel:
     found = [each for each in model.levels if each.level == highest]
     found = [each for each in found if each.normalised == _guard(model)] or found
     found = [each for each in found if each.denoised == NONE] or found
-    return min(found, key=lambda each: _change(each, measure))
+    return min(found, key=lambda each: _gain(each, measure))
 
 
 def _guard(model: NoisySystem) -> bool:
@@ -116,8 +144,8 @@ def _guard(model: NoisySystem) -> bool:
 
 def _denoised(model: NoisySystem, level: NoiseLevel) -> NoiseLevel | None:
     """The same condition denoised by the rules; None where it was not asked for."""
-    wanted = level.condition._replace(denoised=RULES)
-    return next((each for each in model.levels if each.condition == wanted and each is not level), None)
+    found = _treated(model, level.condition._replace(denoised=RULES))
+    return None if found is level else found
 
 
 def _name(model: NoisySystem) -> str:
@@ -137,46 +165,78 @@ def _effect(change: MeasureChange, measure: str) -> tuple[str | Quantity, ...]:
     return (f"{counts}, a mean change of ", by)
 
 
-def _answer(result: NoiseSummary, systems: Sequence[NoisySystem], measure: str) -> Answer:
-    """The system that loses most under the strongest noise, and the one that loses least under the same."""
-    worst, best = systems[0], systems[-1]
-    level = _strongest(worst, measure)
-    change = level.measures[measure]
-    question = "Which system breaks under noise?"
+def _answer(result: NoiseSummary, found: Sequence[_Decision], measure: str) -> Answer:
+    """For which systems noise is bad, good or unknown, by the worst of them, and what to change."""
+    worst, best = found[0], found[-1]
+    level, change = worst.level, worst.level.measures[measure]
+    question = "For which systems is chatter in queries bad, and what should be changed?"
     if not level.level:
         return Answer("No noise was tried, only clean queries.", question)
     if change.change != change.change:
         return Answer(f"{measure} has no value under noise: see the notes.", question)
-    ends = (Quantity(change, "low", DIFFERENCE), Quantity(change, "high", DIFFERENCE))
+    several = len(found) > 1
+    ends = (Quantity(change, "low", DIFFERENCE), " and ", Quantity(change, "high", DIFFERENCE))
+    sentence: Sentence = (
+        f"Chatter around queries ({level.condition.description}) is {_describe_outcomes(found)}: ",
+        f"{_name(worst.model)} loses most: " if several and worst.outcome == "bad" else "",
+        f"{_name(worst.model)}: " if several and worst.outcome != "bad" else "",
+        *_effect(change, measure),
+        *(_describe_best(best.model, level, measure) if several else ()),
+        ".",
+    )
     by = f"{result.level:.0%} by bootstrap over queries"
-    sure = (f"The mean change of {measure} is between ", ends[0], " and ", ends[1], f" ({by}).")
-    if not change.high < 0:
-        who = f"{_name(worst)} is not" if len(systems) == 1 else "No system is"
-        sentence: Sentence = (
-            f"{who} shown to break under noise ({level.condition.description}): {_name(worst)} changes {measure} by ",
-            Quantity(change, "change", DIFFERENCE),
-            ".",
-        )
-    else:
-        most = "" if len(systems) == 1 else " most"
-        sentence = (
-            f"{_name(worst)} breaks{most} under noise ({level.condition.description}): ",
-            *_effect(change, measure),
-            *(_describe_best(best, level, measure) if most else ()),
-            ".",
-        )
-    return Answer(sentence, question, sure, _describe_remedy(worst, level, measure))
+    of = f" of {_name(worst.model)}" if several else ""
+    sure: Sentence = (f"The mean change{of} is between ", *ends, f" ({by})")
+    if worst.outcome == "good":
+        sure = (*sure, f", so that a loss of {HARMLESS:g} is excluded")
+    sure = (*sure, ".")
+    return Answer(sentence, question, sure, _describe_remedy(result, worst, measure))
 
 
-def _describe_remedy(model: NoisySystem, level: NoiseLevel, measure: str) -> Sentence:
-    """What the rules leave of a change, also of noise that they were not written for."""
+def _describe_outcomes(found: Sequence[_Decision]) -> str:
+    """For whom noise is bad, harmless, or not known to be either: "bad for a (en) and harmless for b (en)"."""
+    words = {"bad": "bad for", "unknown": "not known to be bad or harmless for", "good": "harmless for"}
+    told = []
+    for outcome, phrase in words.items():
+        names = [_name(each.model) for each in found if each.outcome == outcome]
+        if names:
+            told.append(f"{phrase} {', '.join(names[:-1])}{' and ' if names[:-1] else ''}{names[-1]}")
+    return f"{', '.join(told[:-1])}{' and ' if told[:-1] else ''}{told[-1]}"
+
+
+def _describe_remedy(result: NoiseSummary, worst: _Decision, measure: str) -> Sentence:
+    """What to change: a denoiser, as far as the rules show its worth, or the number of queries."""
+    if worst.outcome == "good":
+        return "Nothing needs to be changed."
+    if worst.level.denoised != NONE:
+        return "These queries are denoised already; --denoise none,rules,judge says what each way recovers."
+    rules = [
+        (bank, level)
+        for bank in (KNOWN, HELD_OUT)
+        if (level := _treated(worst.model, worst.level.condition._replace(templates=bank, denoised=RULES)))
+    ]
+    wording = {KNOWN: "for templates that the rules know", HELD_OUT: "for others"}
     parts: list[str | Quantity] = []
-    for bank, words in ((KNOWN, "for templates that the rules know"), (HELD_OUT, "for others")):
-        wanted = level.condition._replace(templates=bank, denoised=RULES)
-        found = next((each for each in model.levels if each.condition == wanted and each is not level), None)
-        if found is not None:
-            parts += [", " if parts else "", Quantity(found.measures[measure], "change", DIFFERENCE), f" {words}"]
-    return ("Denoised, the change is ", *parts, ".") if parts else ""
+    for bank, level in rules:
+        parts += [", " if parts else "", Quantity(level.measures[measure], "change", DIFFERENCE), f" {wording[bank]}"]
+    left: tuple[str | Quantity, ...] = ("denoised by rules, the change is ", *parts, ".") if parts else ()
+    if worst.outcome == "unknown":
+        more = f"More judged queries than these {worst.model.queries:,} can decide it (--queries N)"
+        return (f"{more}; ", *left) if left else (f"{more}.",)
+    enough = [_gain(level, measure) >= (1 - RECOVERED) * worst.gain for _, level in rules]
+    if not rules:
+        return "Try what a denoiser recovers: the same command with --denoise none,rules."
+    if all(enough) and rules[-1][0] == HELD_OUT:
+        return ("Strip the chatter before the search (trueval.probes.denoise.denoise): ", *left)
+    return (
+        "Have a language model rewrite queries before the search, and measure it with --denoise judge --judge MODEL: ",
+        *left,
+    )
+
+
+def _treated(model: NoisySystem, condition: NoiseCondition) -> NoiseLevel | None:
+    """The results of a condition; None where it was not measured."""
+    return next((each for each in model.levels if each.condition == condition), None)
 
 
 def _describe_best(model: NoisySystem, level: NoiseLevel, measure: str) -> tuple[str | Quantity, ...]:
@@ -243,9 +303,9 @@ def _legend(result: NoiseSummary) -> Iterator[str]:
         "over queries; values are expected ones under ties."
     )
     yield (
-        "added: share of chatter in the characters of the query; cosine: of the text that is searched with and the "
-        f"clean query; overlap and τ: of the first {lists.k} results with those of the clean query, τ for lists of "
-        "different documents (1 − 2 K^(1/2)/max, Fagin et al. 2003; −1 nothing in common); RBO: p = "
+        "added: share of chatter in the characters of the query; on the page also cosine: of the text that is searched "
+        f"with and the clean query; overlap and τ: of the first {lists.k} results with those of the clean query, τ for "
+        "lists of different documents (1 − 2 K^(1/2)/max, Fagin et al. 2003; −1 nothing in common); RBO: p = "
         f"{lists.p:g}, of the first {lists.depth}."
     )
     yield (
@@ -267,22 +327,31 @@ def _legend(result: NoiseSummary) -> Iterator[str]:
         yield f"The rules change {clean.changed:,} of the {clean.queries:,} clean queries of the collection."
 
 
-def _sheets(result: NoiseSummary) -> Iterator[Sheet[NoiseLevel]]:
+def _sheets(result: NoiseSummary, measures: Sequence[str]) -> Iterator[Sheet[NoiseLevel]]:
+    """Of each system a table with the first measure, and one with each of the others, which a terminal leaves out."""
     for at, model in enumerate(result.models):
         title, rows = _heading(model), shown_levels(model)
-        yield Sheet(title, rows, list(_columns(model)), caption=title, folded=True, id=f"probe-noise-table-{at}")
+        columns = [*_columns(), *_changes(measures[0])]
+        yield Sheet(title, rows, columns, caption=title, folded=True, id=f"probe-noise-table-{at}")
+        for place, name in enumerate(measures[1:], start=1):
+            other, columns = f"{title}: {name}", [*_conditions(), *_changes(name)]
+            yield Sheet(
+                other, rows, columns, caption=other, folded=True, only="document", id=f"probe-noise-table-{at}-{place}"
+            )
 
 
-def _columns(model: NoisySystem) -> Iterator[Column[NoiseLevel]]:
+def _conditions() -> Iterator[Column[NoiseLevel]]:
     yield Column("condition", short_name, TEXT, only="text")
     yield Column("condition", lambda row: row.condition.description, only="page")
+
+
+def _columns() -> Iterator[Column[NoiseLevel]]:
+    yield from _conditions()
     yield Column("added", lambda row: row.added, PERCENT, leaves=1)
-    yield Column("cosine", _mean_of(lambda row: row.cosine), SHARE, leaves=3)
+    yield Column("cosine", _mean_of(lambda row: row.cosine), SHARE, only="page")
     yield Column("overlap", lambda row: row.overlap.mean, SHARE, strong=True)
-    yield Column("τ", lambda row: row.tau.mean, SHARE, leaves=4)
-    yield Column("RBO", lambda row: row.rbo.mean, SHARE, leaves=2)
-    for name in model.levels[0].measures:
-        yield from _changes(name)
+    yield Column("τ", lambda row: row.tau.mean, SHARE, only="page")
+    yield Column("RBO", lambda row: row.rbo.mean, SHARE, only="page")
 
 
 def _mean_of(found: Callable[[NoiseLevel], MeanInterval | None]) -> Callable[[NoiseLevel], float | None]:
@@ -314,19 +383,22 @@ def _denoiser(result: NoiseSummary) -> Iterator[Section]:
 
 
 def _csv(result: NoiseSummary) -> Sheet[dict[str, object]]:
-    """One line per system and condition."""
-    found = [_csv_row(model, level) for model in result.models for level in model.levels]
+    """One line per system, condition and statistic: five of the lists and their texts, then the measures."""
+    found = [row for model in result.models for level in model.levels for row in _csv_rows(model, level)]
     return Sheet("", found, [Column(name, itemgetter(name)) for name in found[0]])
 
 
-def _csv_row(model: NoisySystem, level: NoiseLevel) -> dict[str, object]:
-    row: dict[str, object] = {"model": model.name, "language": model.language, "queries": model.queries}
-    row |= {name: getattr(level, name) for name in ("level", "templates", "denoised", "normalised", "added")}
+def _csv_rows(model: NoisySystem, level: NoiseLevel) -> Iterator[dict[str, object]]:
+    about: dict[str, object] = {"model": model.name, "language": model.language, "queries": model.queries}
+    about |= {name: getattr(level, name) for name in ("level", "templates", "denoised", "normalised", "added")}
     for name in ("cosine", "drop", "overlap", "tau", "rbo"):
-        row |= {f"{name}_{part}": getattr(getattr(level, name), part, None) for part in ("mean", "low", "high")}
-    for name, change in level.measures.items():
-        row |= {f"{name}_{part}": getattr(change, part) for part in ("clean", "noisy", "change", "low", "high")}
-    return row
+        value, low, high = (getattr(getattr(level, name), part, None) for part in ("mean", "low", "high"))
+        row = {"statistic": name, "value": value, "value_low": low, "value_high": high}
+        yield {**about, **row, **dict.fromkeys(("clean", "change", "change_low", "change_high", "lost"))}
+    for name, found in level.measures.items():
+        row = {"statistic": name, "value": found.noisy, "value_low": None, "value_high": None, "clean": found.clean}
+        change = {"change": found.change, "change_low": found.low, "change_high": found.high, "lost": found.lost}
+        yield {**about, **row, **change}
 
 
 def _embedders(result: NoiseSummary) -> Iterator[NoisySystem]:
