@@ -36,6 +36,12 @@ class TokenPrice(Table):
     source: Words = key(None, "where it is not that of the book")
 
 
+class GeneratorPrice(TokenPrice):
+    """The price of a generator's input, and of what it writes."""
+
+    per_million_output: Number = key(None, "price of a million tokens that come out", ge=0)
+
+
 class RerankerPrice(TokenPrice):
     """The price of a reranker: per token, of query and document together, or per search."""
 
@@ -60,4 +66,4 @@ class PriceBookFile(Table):
     source: Words = key(..., "who states the prices")
     rerankers: dict[str, RerankerPrice] = key({}, "prices of rerankers")
     embedders: dict[str, TokenPrice] = key({}, "prices of embedders")
-    generators: dict[str, TokenPrice] = key({}, "prices of generators")
+    generators: dict[str, GeneratorPrice] = key({}, "prices of generators")

@@ -34,6 +34,7 @@ class ListedPrice(NamedTuple):
         date: day (2025-11-12) or month (2025-11) on which the price held.
         source: who states the price.
         documents_per_search: number of documents billed with a query as one search; None if tokens are billed.
+        per_million_output: price of a million tokens that a generator writes; None if the book does not say.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ListedPrice(NamedTuple):
     date: str
     source: str
     documents_per_search: int | None = None
+    per_million_output: float | None = None
 
     def older_than_a_year(self, today: dt.date) -> bool:
         """Whether the price was recorded more than a year ago; a month counts from its first day.
@@ -98,7 +100,8 @@ class PriceBook:
         def listed_price(name: str, own: dict[str, Any]) -> ListedPrice:
             price = Price(own["per_million_tokens"], own.get("per_thousand_searches"))
             day, source = own["date"] or book.date, own["source"] or book.source
-            return ListedPrice(name, price, book.currency, day, source, own.get("documents_per_search"))
+            searched, written = own.get("documents_per_search"), own.get("per_million_output")
+            return ListedPrice(name, price, book.currency, day, source, searched, written)
 
         prices = {
             role: {name: listed_price(name, vars(own)) for name, own in getattr(book, role).items()} for role in ROLES

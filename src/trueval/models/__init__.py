@@ -1,4 +1,4 @@
-"""Models: embedders and rerankers, local and hosted, and the recipe of each."""
+"""Models: embedders, rerankers and generators, local and hosted, and the recipe of each."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 __all__ = [
     "RECIPES",
     "Embedder",
+    "Generation",
+    "Generator",
     "Recipe",
     "Reranker",
     "find_recipe",
@@ -17,6 +19,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from trueval.models.embedder import Embedder
+    from trueval.models.generator import Generation, Generator
     from trueval.models.loading import load_embedder, load_model, load_reranker
     from trueval.models.recipes import RECIPES, Recipe, find_recipe
     from trueval.models.reranker import Reranker
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "embedder": ("Embedder",),
+    "generator": ("Generation", "Generator"),
     "loading": ("load_embedder", "load_model", "load_reranker"),
     "recipes": ("RECIPES", "Recipe", "find_recipe"),
     "reranker": ("Reranker",),

@@ -79,7 +79,7 @@ class LocalModel(ABC):
 
     def load_pretrained(self, loader: str, **options: object) -> Any:
         """Load a transformers class from the model's location."""
-        with _explain_load_errors(self.place.path, loader):
+        with explain_load_errors(self.place.path, loader):
             library = getattr(need("transformers"), loader)
             return library.from_pretrained(self.place.path, trust_remote_code=self.trust_remote_code, **options)
 
@@ -90,7 +90,7 @@ class LocalModel(ABC):
 
     def sentence_transformers(self, loader: str) -> Any:
         """Load a sentence-transformers class from the model's location, in its dtype, on its device."""
-        with _explain_load_errors(self.place.path, loader):
+        with explain_load_errors(self.place.path, loader):
             if not self.trust_remote_code:
                 refuse_foreign_code(self.place.path)
             return getattr(need("sentence_transformers"), loader)(
@@ -126,7 +126,7 @@ def load_tokenizer(name: str) -> Any:
     if is_hosted(name):
         raise InputError(f"{name}: the tokens of a hosted model are not known here. Name a local model, or words.")
     path = find_model(name).path
-    with _explain_load_errors(path, "AutoTokenizer"):
+    with explain_load_errors(path, "AutoTokenizer"):
         tokenizer = need("transformers").AutoTokenizer.from_pretrained(path, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise InputError(f"{path}: its tokenizer does not say where in a text its tokens are. Name another model.")
@@ -134,7 +134,7 @@ def load_tokenizer(name: str) -> Any:
 
 
 @contextmanager
-def _explain_load_errors(path: str, loader: str) -> Iterator[None]:
+def explain_load_errors(path: str, loader: str) -> Iterator[None]:
     """Explain why a library fails to load a model; hides transformers' progress bars without a terminal."""
     logging = need("transformers").utils.logging
     hide = not sys.stderr.isatty() and logging.is_progress_bar_enabled()

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from trueval.errors import InputError, PolicyError
-from trueval.golden.judge.judge import WRITING, JudgeAnswer, JudgeUsage, Question, Task
+from trueval.golden.judge.judge import ANSWERING, WRITING, JudgeAnswer, JudgeUsage, Question, Task
 from trueval.golden.judge.prompt import Prompt, messages, read_prompt, sendable
 from trueval.golden.judge.responses import ParsedResponse, merge_responses, parse, schema
 from trueval.models.hosted.account import Account
@@ -32,7 +32,13 @@ from trueval.models.hosted.wire import OpenAIClient, count_of
 OPENAI: Final = SERVICES["openai"].base_url
 FORMS: Final = ("json_schema", "json_object", "text")
 # Estimated tokens of an answer: per passage, and for the rest.
-TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80), **dict.fromkeys(WRITING, (0, 80))}
+TOKENS_OUT: Final = {
+    "grade": (60, 20),
+    "order": (4, 20),
+    "rewrite": (0, 80),
+    ANSWERING: (0, 120),
+    **dict.fromkeys(WRITING, (0, 80)),
+}
 AROUND: Final = 256  # tokens that a server may put around the messages of a call
 PROBLEM: Final = 100  # upper bound of the bytes of a validation error
 CAPS: Final = ("max_tokens", "max_completion_tokens")  # parameters that limit an answer
@@ -285,9 +291,13 @@ class ModelJudge:
         try:
             return _reply_of(client.post("/chat/completions", body))
         except CallError as failure:
-            if failure.status == TOO_MANY and failure.kind is FailureKind.BUSY:
-                self.throttle.record_rate_limit(began, failure.wait)
+            self._note_rate_limit(failure, began)
             raise
+
+    def _note_rate_limit(self, failure: CallError, began: float) -> None:
+        """Slow down where the server says that it has too many calls."""
+        if failure.status == TOO_MANY and failure.kind is FailureKind.BUSY:
+            self.throttle.record_rate_limit(began, failure.wait)
 
     def _connect(self) -> OpenAIClient:
         """The client, created at the first call: answers in the ledger need neither key nor network."""

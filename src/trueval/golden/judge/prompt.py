@@ -24,7 +24,7 @@ from typing import Final
 
 from trueval.errors import InputError, nearest
 from trueval.files.toml import Toml
-from trueval.golden.judge.judge import TASKS, WRITING, Question, Task
+from trueval.golden.judge.judge import ANSWERING, TASKS, WRITING, Question, Task
 
 RUBRIC: Final = (1, 5)
 _GRADES: Final = 100
@@ -123,10 +123,12 @@ def messages(
         marker = draw()
     writes = question.task in WRITING
     shown = [f"Words to avoid:\n{_between(marker, 'words', question.query)}"] if writes and question.query else []
-    shown += [] if writes else [f"The query:\n{_between(marker, 'query', question.query)}"]
+    answers = question.task == ANSWERING
+    name = "question" if answers else "query"
+    shown += [] if writes else [f"The {name}:\n{_between(marker, 'query', question.query)}"]
     shown += [_between(marker, f"passage {slot}", text) for slot, text in enumerate(question.passages, start=1)]
     if question.passages:
-        wanted = "Write one question" if writes else "Answer for all of them"
+        wanted = "Write one question" if writes else "Answer the question" if answers else "Answer for all of them"
         shown.append(f"These were {len(question.passages)} passages. {wanted}.")
     return [{"role": "system", "content": prompt.text}, {"role": "user", "content": "\n\n".join(shown)}]
 

@@ -54,14 +54,16 @@ class ResponseBounds:
         """Event hooks for an httpx2 client."""
         return {"request": [self._request], "response": [self._response]}
 
-    def begin(self, seconds: float, most: int | None) -> None:
+    def begin(self, seconds: float, most: int | None, *, streams: bool = False) -> None:
         """Start the deadline of a call.
 
         Args:
             seconds: seconds until its deadline.
             most: maximum bytes of its response; None for the usual limit.
+            streams: whether each chunk is passed on as it arrives.
         """
         self._call.deadline, self._call.most = time.monotonic() + seconds, most or MOST
+        self._call.streams = streams
 
     def _seconds_left(self) -> float:
         """Seconds until the deadline, always above 0: for a socket, 0 means non-blocking."""
@@ -104,6 +106,7 @@ class ResponseBounds:
         # 47: gzip or zlib, detected from its header.
         unpack = zlib.decompressobj(47) if packed not in ("", "identity") else None
         left = came = int(self._call.most)
+        streams = bool(self._call.streams)
         held = bytearray()  # chunks of a few bytes take ten times as much memory as their content
         for piece in pieces:
             came -= len(piece)
@@ -115,7 +118,7 @@ class ResponseBounds:
             if left < 0 or came < 0:
                 raise too_large(self._call.most)
             held += whole
-            if len(held) >= PIECE:
+            if len(held) >= PIECE or (streams and held):
                 yield bytes(held)
                 held.clear()
         yield bytes(held)

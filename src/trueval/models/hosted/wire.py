@@ -265,6 +265,39 @@ class OpenAIClient(Client):
         except self.library.APIConnectionError as error:
             raise self.connection_failure(error) from error
 
+    @contextmanager
+    def stream(self, body: Mapping[str, object]) -> Iterator[Iterator[Any]]:
+        """Send one chat completion with `stream`, and yield its events as they arrive, with the key redacted.
+
+        An event is the JSON behind "data:"; "[DONE]" is the last one and yields None. Other lines are comments.
+
+        Raises:
+            CallError: it is not answered, breaks off, or an event is not JSON.
+        """
+        self.bounds.begin(self.timeout, None, streams=True)
+        try:
+            with self.client.chat.completions.with_streaming_response.create(**body) as response:
+                yield self._events(response.iter_lines())
+        except self.library.APIStatusError as error:
+            parse_response(error.response, self.key)
+            raise
+        except (self.library.APIConnectionError, self.http.RequestError) as error:
+            raise self.connection_failure(error) from error
+
+    def _events(self, lines: Iterator[str]) -> Iterator[Any]:
+        for line in lines:
+            name, _, data = line.partition(":")
+            if name != "data":
+                continue
+            if data.strip() == "[DONE]":
+                yield None
+                return
+            try:
+                yield self.key.redact_json(read_json(data), data)
+            except (ValueError, RecursionError) as error:
+                shown = self.key.redact(data)[:80]
+                raise CallError(FailureKind.BUSY, f"{BROKEN}: an event without JSON: {shown!r}", billed=True) from error
+
 
 def vectors_of(found: object, count: int, dimension: int | None) -> NDArray[np.float32]:
     """[text, dimension] float32 vectors of an /embeddings response, ordered by index.
