@@ -20,8 +20,8 @@ program checks, and a test compares them; a table means the same in each file. A
 its line and the nearest name, so that no typing error is a default. Paths are found from the folder of the file.
 
 `trueval schema sweep > sweep.json` prints the JSON Schema of a file, also of a `pipeline`, a `live` retriever,
-a `golden` set, a `router` and `prices`. Editors with Taplo (Even Better TOML) complete keys from it and mark errors,
-where the file begins with `#:schema sweep.json`. [The sample sweep](../examples/sweep.toml) shows it.
+a `golden` set, a `router`, `answers` and `prices`. Editors with Taplo (Even Better TOML) complete keys from it and mark
+errors, where the file begins with `#:schema sweep.json`. [The sample sweep](../examples/sweep.toml) shows it.
 """
 TITLES = {
     "pipeline": ("Pipeline", "`trueval retrieve --pipeline`: [retrieval](retrieval.md)."),
@@ -41,6 +41,10 @@ TITLES = {
     "router": (
         "Router",
         "`trueval frontier --route` writes it, and `tv.Router.load` reads it: [routing](route.md).",
+    ),
+    "answers": (
+        "Answers",
+        "`trueval answers generate`: [generated answers](generate.md). [judge] is that of a golden set.",
     ),
     "prices": (
         "Prices",

@@ -53,6 +53,7 @@ FACE = [
     "explain",
     "frontier",
     "gate",
+    "generate_answers",
     "judge_answers",
     "leaderboard",
     "parse",

@@ -105,6 +105,20 @@ def answered() -> None:
         Path(f"{name}-table.jsonl").write_text("".join(f"{json.dumps(cell)}\n" for cell in cells), encoding="utf-8")
 
 
+def generated() -> None:
+    """Write references and an answers file whose generator needs no model: it copies sentences."""
+    texts = {str(each["_id"]): str(each["text"]) for each in _json_lines(Path("corpus", "corpus.jsonl"))}
+    rows_of = sorted(_columns("qrels.trec"), key=lambda row: row[3])
+    best = {query: document for query, _, document, grade in rows_of if grade in "45"}  # the last one is of 5, if any
+    rows = [{"query_id": query, "reference": texts[document].split(". ")[0]} for query, document in best.items()]
+    Path("references.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    Path("answers.toml").write_text(
+        '[corpus]\npath = "corpus"\n[answers]\nrun = "ngrams-bf16.trec"\nqrels = "qrels.trec"\nrel = 4\n'
+        'references = "references.jsonl"\n[generate]\nmodel = "extractive"\ncontexts = 3\n',
+        encoding="utf-8",
+    )
+
+
 def _json_lines(path: Path) -> Iterator[dict[str, object]]:
     yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
@@ -157,6 +171,8 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "answers judge new.jsonl --judge gpt-5-mini --out judged --dry-run",
     "answers evaluate new.jsonl --judged new-table.jsonl",
     "answers compare old.jsonl new.jsonl --judged old-table.jsonl --judged new-table.jsonl -m correctness",
+    generated,
+    "answers generate answers.toml --out generated",
     "demo",
     "doctor",
     "cache",

@@ -39,6 +39,7 @@ __all__ = [
     "explain",
     "frontier",
     "gate",
+    "generate_answers",
     "judge_answers",
     "leaderboard",
     "parse",
@@ -61,6 +62,7 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.answers.evaluate_answers import compare_answers, evaluate_answers
+    from trueval.answers.generation.generate_answers import generate_answers
     from trueval.answers.judge_answers import judge_answers
     from trueval.collection import Collection
     from trueval.comparison.compare import compare
@@ -131,6 +133,7 @@ _HOMES = {
     "explain": "trueval.evaluation.explanation",
     "frontier": "trueval.tradeoff.frontier.frontier",
     "gate": "trueval.comparison.gate.gate",
+    "generate_answers": "trueval.answers.generation.generate_answers",
     "judge_answers": "trueval.answers.judge_answers",
     "leaderboard": "trueval.comparison.leaderboard.board",
     "parse": "trueval.measures",

@@ -14,13 +14,15 @@ FILES: Final = {
     "live": "trueval.retrieval.live.live_tables:LiveFile",
     "sweep": "trueval.tradeoff.config.sweep_tables:SweepFile",
     "router": "trueval.retrieval.pipeline.router_tables:RouterFile",
+    "answers": "trueval.answers.generation.generation_tables:AnswersFile",
     "prices": "trueval.cost.price_tables:PriceBookFile",
 }
 
 
 def schema(
     file: Annotated[
-        Literal["pipeline", "live", "golden", "sweep", "router", "prices"], typer.Argument(help="What the file says.")
+        Literal["pipeline", "live", "golden", "sweep", "router", "answers", "prices"],
+        typer.Argument(help="What the file says."),
     ],
 ) -> None:
     """Prints the JSON Schema of a file that you write.

@@ -10,3 +10,11 @@ ANSWERS = kind_of_view(
     order=15,
     stem="answers",
 )
+GENERATED = kind_of_view(
+    "generated-answers",
+    "trueval.answers.generation.generation_result:GeneratedAnswers",
+    "trueval.answers.views.generation:view",
+    format=1,
+    order=16,
+    stem="generated-answers",
+)

@@ -1,0 +1,55 @@
+"""The page and the tables of generated answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.answers.generation.planted_corpus import write_corpus
+
+from trueval.answers.generation.generate_answers import generate_answers
+from trueval.answers.generation.generation_result import GeneratedAnswers
+from trueval.answers.views.generation import view
+from trueval.answers.views.kind import GENERATED
+
+PLANTED = {"knows": 0.2, "misreads": 0.2, "distracted": 0.05, "abstains": 0.5}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> GeneratedAnswers:
+    asked = {"measure": "exact-match", "orders": 6}
+    folder = tmp_path_factory.mktemp("page")
+    config = write_corpus(folder, 30, ties=6, generate={"planted": PLANTED, "samples": 2}, asked=asked)
+    return generate_answers(config, folder / "out")
+
+
+def test_the_result_is_its_json(found: GeneratedAnswers) -> None:
+    assert GeneratedAnswers.from_dict(found.to_dict()) == found
+
+
+def test_the_view_answers_first_and_shows_each_context_and_loss(found: GeneratedAnswers) -> None:
+    text = " ".join(repr(found).split())
+    assert "in retrieval and" in text
+    for name in ("none", "system", "gold", "gold+distractors", "reordered", "retrieval", "reading", "distraction"):
+        assert name in text
+    assert "6 questions have several contexts by ties" in text
+    assert [each.id for each in view(found).sections if each.cases] == ["ties"]
+
+
+def test_what_limits_follows_the_interval_and_what_is_not_known(found: GeneratedAnswers) -> None:
+    gap = found.gap
+    assert gap is not None
+    for low, high, limit in ((0.1, 0.3, "retrieval"), (-0.3, -0.1, "reading"), (-0.1, 0.1, "")):
+        assert replace(found, gap=replace(gap, low=low, high=high)).limit == limit
+    open = tuple(replace(each, lowest=0.0, highest=1.0, value=0.5) for each in found.losses)
+    assert replace(found, losses=open).limit == "labels"
+    assert replace(found, losses=()).limit == ""
+
+
+def test_a_page_without_losses_still_answers(found: GeneratedAnswers) -> None:
+    alone = replace(found, losses=(), gap=None, contexts=found.contexts[:1])
+    assert "exact-match from none is" in " ".join(repr(alone).split())
+
+
+def test_the_kind_is_found_by_its_name(found: GeneratedAnswers) -> None:
+    assert GENERATED.name == found.to_dict()["kind"] == "generated-answers"
