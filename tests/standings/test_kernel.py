@@ -48,14 +48,15 @@ def intervals(rng: np.random.Generator, rows: int, bounds: int, dtype: str) -> t
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["float32", "float64"]),
-    st.sampled_from([1, 3, 31, 32, 33, 64, 100]),
+    st.sampled_from([1, 3, 31, 32, 33, 64, 100, 512, 550, 1100]),
     st.sampled_from([1, 2, 5, 63, 64, 65, 130]),
 )
 @examples(200)
 def test_counts_are_those_of_comparisons(seed: int, dtype: str, columns: int, bounds: int) -> None:
-    """Widths that fill no block, few bounds and many, equal ones, infinities, both zeros, and what is not a number."""
+    """Widths that fill no block or chunk, scores that mostly pass and rarely, few bounds and many, equal ones, NaN."""
     rng = np.random.default_rng(seed)
-    wide = np.concatenate([rng.choice(VALUES, (5, columns)), rng.normal(0, 2, (5, columns))]).astype(dtype)
+    drawn = [rng.choice(VALUES, (5, columns)), rng.normal(0, 2, (5, columns)), rng.normal(-9, 3, (3, columns))]
+    wide = np.concatenate(drawn).astype(dtype)
     scores = rng.permutation(np.append(wide, wide, axis=1), axis=1)[::-1, :columns]
     low, high = intervals(rng, len(scores), bounds, dtype)
     at_least, above = passing.count_passing(scores, low, high)

@@ -11,8 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SCORES 32 /* that are compared together */
-#define FEW 64    /* bounds that all scores are compared with; of more, those that each score passes are searched */
+#define SCORES 32  /* of a block, which are compared together */
+#define CHUNK 512  /* scores of a chunk, which a level-1 cache holds while all bounds pass over it */
+#define RARE 8     /* scores of a chunk: up to so many its blocks are compared one by one, most with one bound alone */
+#define FEW 64     /* bounds that all scores are compared with; of more, those that each score passes are searched */
 
 /* Rows are counted by code for wide vectors where the processor has them, which the loader finds out. What they call is
  * compiled into them: a function of its own would be one for narrow vectors. */

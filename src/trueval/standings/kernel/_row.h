@@ -11,7 +11,14 @@ WITHIN COUNT NAMED(reaching)(const REAL *block, REAL bound) {
     return count;
 }
 
-/* How many are above it. */
+/* How many scores of a chunk are. */
+WITHIN COUNT NAMED(reaching_chunk)(const REAL *scores, REAL bound) {
+    COUNT count = 0;
+    for (int i = 0; i < CHUNK; i++) count += scores[i] >= bound;
+    return count;
+}
+
+/* How many of a block are above it. */
 WITHIN COUNT NAMED(beyond)(const REAL *block, REAL bound) {
     COUNT count = 0;
     for (int i = 0; i < SCORES; i++) count += block[i] > bound;
@@ -31,6 +38,22 @@ WITHIN Py_ssize_t NAMED(exceeded)(const REAL *bounds, Py_ssize_t count, REAL sco
     const REAL *at = bounds;
     for (; count > 1; count -= count / 2) at += (count / 2) * (score > at[count / 2 - 1]);
     return at - bounds + (score > *at);
+}
+
+/* Compare all scores of a chunk with few bounds; from the first that none reaches on, none reaches any. Where most blocks
+ * reach some bound this takes three quarters of the time: counts of a whole chunk are summed once. */
+WITHIN void NAMED(compare_chunk)(const REAL *scores, const Row *row) {
+    const REAL *low = row->low, *high = row->high;
+    for (Py_ssize_t bound = 0; bound < row->bounds; bound++) {
+        COUNT reached = 0, above = 0;
+        for (int i = 0; i < CHUNK; i++) {
+            reached += scores[i] >= low[bound];
+            above += scores[i] > high[bound];
+        }
+        if (reached == 0) return;
+        row->at_least[bound] += reached;
+        row->above[bound] += above;
+    }
 }
 
 /* Compare all scores of a block with few bounds; from the first that none reaches on, none reaches any. */
@@ -67,6 +90,13 @@ CLONED static void NAMED(count_row)(const Row *row) {
     const REAL *scores = row->scores, *low = row->low;
     bool few = row->bounds <= FEW;
     Py_ssize_t column = 0;
+    for (; few && column + CHUNK <= row->columns; column += CHUNK) {
+        COUNT reached = NAMED(reaching_chunk)(scores + column, low[0]);
+        if (reached > RARE)
+            NAMED(compare_chunk)(scores + column, row);
+        else if (reached > 0)
+            for (int i = 0; i < CHUNK; i += SCORES) NAMED(compare)(scores + column + i, row);
+    }
     for (; column + SCORES <= row->columns; column += SCORES) {
         if (NAMED(reaching)(scores + column, low[0]) == 0) continue;
         if (few)
