@@ -167,6 +167,26 @@ class Standings:
         copies = self.take(np.repeat(queries, [len(each) for each in ahead]))
         return replace(copies, ahead=np.concatenate([each.ravel() for each in ahead]))
 
+    def in_tie_order(self) -> Standings:
+        """Standings of the lists as the tie order has them, without ties.
+
+        A measure's value on them is its tie-broken value on these, and takes no work on orders that are not asked for.
+        The order must be known, no list may end at a depth, and each row must be a document.
+        """
+        rows, length = self.by_tie_broken_rank, self.last_above + self.last_tied
+        moved = {name: getattr(self, name)[rows] for name in ("query", "grade", "score", "item")}
+        return replace(
+            self,
+            **moved,
+            above=self.tie_broken_rank[rows] - 1,
+            tied=np.ones_like(self.tied),
+            ahead=np.zeros_like(self.ahead),
+            tied_documents=np.zeros_like(self.tied_documents),
+            largest_group=np.minimum(self.largest_group, 1),
+            last_above=np.maximum(length - 1, 0),
+            last_tied=np.minimum(length, 1),
+        )
+
     @staticmethod
     def merge(shards: Sequence[Standings]) -> Standings:
         """Merge standings over disjoint shards of the documents: above, tied and ahead add.
@@ -264,7 +284,10 @@ class Standings:
     @cached_property
     def by_tie_broken_rank(self) -> Ints:
         """[row] the order that sorts rows by query, then rank under the tie order."""
-        return np.lexsort((self.tie_broken_rank, self.query))
+        if not self.order_is_known or self.last_rank >= NO_LIMIT // (self.queries + 1):
+            return np.lexsort((self.tie_broken_rank, self.query))
+        # Rows are in order but for those that tie: a stable sort of one number each takes a twentieth of the time.
+        return np.argsort(self.query * (self.last_rank + 1) + self.tie_broken_rank, kind="stable")
 
     @cached_property
     def order_is_known(self) -> bool:

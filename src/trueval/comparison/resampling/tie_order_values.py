@@ -234,6 +234,8 @@ class TieOrders:
         copies = whole.repeat(np.array(queries), list(orders.values()))
         policy, nobody = self.policy.of(measure.innermost.name), np.zeros(sum(counts), dtype=bool)
         ids = np.repeat([str(self.judgments.query_ids[query]) for query in queries], counts).tolist()
+        if self.are_of_documents and copies.depth is None and copies.order_is_known:
+            copies = copies.in_tie_order()
         values = evaluate_measure(copies, measure, policy, nobody, ids).tie_broken
         yield from zip(queries, np.split(values, np.cumsum(counts)[:-1]), strict=True)
 
