@@ -9,13 +9,18 @@ import pytest
 import trueval as tv
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.scores import STATISTICS
-from trueval.measures import parse
+from trueval.measures import Definition, Measure, linear, parse
+from trueval.measures.grammar import Measures
+from trueval.measures.measure import Values
+from trueval.measures.orders.weights import WeightTable
+from trueval.measures.parameters import REL
 from trueval.policy.policy import Exceptional, Policy
+from trueval.standings.standings import Standings
 
 RUN = tv.Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
 
 
-def notes_of(grades: dict[str, float], measure: str, **choices: float | str) -> str:
+def notes_of(grades: dict[str, float], measure: Measures, **choices: float | str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)
         return " ".join(tv.evaluate(RUN, tv.Judgments.from_dict({"q": grades}), measure, **choices).notes)
@@ -75,6 +80,26 @@ def test_a_threshold_that_every_grade_reaches_is_said_as_loudly() -> None:
     assert not notes_of(rubric, "RR", rel=4)
     assert not notes_of({"a": 0, "b": 1, "c": 2}, "RR")
     assert not notes_of({"a": 1, "b": 1}, "RR")  # relevant documents alone, as in most judgments that were not pooled
+
+
+def test_of_measures_of_others_only_their_threshold_is_known() -> None:
+    """This one declares rel and gains by grade, so that it takes no document of grade 1 for relevant."""
+
+    def gains(standings: Standings, measure: Measure) -> Values:
+        worth = (standings.grade - 1) / 4
+        return linear(standings, worth, WeightTable(np.ones(measure.cutoff)), np.ones(standings.queries), no_query)
+
+    no_query = np.zeros(1, dtype=bool)
+    about = ("Own-gain", "Gains of grades.", "sum of (g - 1) / 4", "test")
+    own = Measure(Definition(*about, gains, parameters={"rel": REL}), "Own-gain", 2)
+    said = notes_of({"a": 1, "b": 5}, [own])
+    assert said.startswith("judgments: every judged document reaches the threshold rel of Own-gain@2, which is 1: the")
+    assert "for relevant" not in said
+    assert "(--rel 4), or map the grades (--grades 1:0" in said
+    both = notes_of({"a": 1, "b": 5}, [own, "RR"])
+    assert "RR takes every judged document for relevant" in both
+    assert "rel of Own-gain@2" in both
+    assert all(each.is_ours for each in map(parse, ("RR", "nDCG@10", "gm(AP)", "RA-nWG@10")))
 
 
 def test_a_map_of_many_grades_is_begun_and_not_written_out() -> None:

@@ -224,18 +224,62 @@ def note_low_thresholds(
         chosen: policy of the evaluation.
         cures: advice in the user's terms.
     """
-    if not len(grades):
-        return ()
-    lowest, largest = float(grades.min()), float(grades.max())
-    if lowest == largest or lowest <= 0 or (largest not in TOP_OF_RUBRICS and len(np.unique(grades)) < 3):
-        return ()
     left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others are deliberate
-    graded = [m for m in measures if m.name in GAINING and m.under(chosen)["gain"] in ("linear", "exp")]
-    return tuple(
-        _describe_low_threshold(group, rel, grades, graded, cures)
-        for rel, group in _by_threshold(left_open, chosen).items()
-        if rel <= lowest
+    graded = _gaining(measures, chosen)
+    reached = {rel: group for rel, group in _by_threshold(left_open, chosen).items() if _is_low(grades, rel)}
+    notes = []
+    for rel, group in reached.items():
+        ours = [measure for measure in group if measure.is_ours]
+        if ours:
+            notes.append(_describe_low_threshold(ours, rel, grades, graded, cures))
+        if own := [measure for measure in group if not measure.is_ours]:
+            notes.append(_describe_low_rel(own, rel, grades, cures))
+    return tuple(notes)
+
+
+def note_relevant_documents(grades: Floats, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
+    """Note where every judged document is relevant, for what counts relevant documents and has no measure of them.
+
+    Args:
+        grades: grades of all judged documents, zeros included.
+        measures: those that are shown, which may gain by the lowest grade.
+        chosen: policy of the evaluation, whose `rel` is the grade from which a document is relevant.
+
+    >>> note_relevant_documents(np.array([1.0, 2.0, 3.0]), (), Policy(rel=2))
+    ()
+    """
+    if not _is_low(grades, chosen.rel):
+        return ()
+    held = np.unique(grades)
+    return (
+        f"judgments: every judged document counts as relevant: those with grades {_from(chosen.rel)} do, and the "
+        f"lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}"
+        f"{_describe_gaining(_gaining(measures, chosen))}. If low grades mean not relevant, choose {OPTIONS.rel.format(f'{_higher(held):g}')}.",
     )
+
+
+def _gaining(measures: Sequence[Measure], chosen: Policy) -> list[Measure]:
+    """The measures to which the lowest grade is a gain if it is above 0."""
+    return [m for m in measures if m.name in GAINING and m.under(chosen)["gain"] in ("linear", "exp")]
+
+
+def _describe_gaining(measures: Sequence[Measure]) -> str:
+    gain = f"{'counts' if len(measures) == 1 else 'count'} the lowest grade as a gain"
+    return f", and {', '.join(map(str, measures))} {gain}" if measures else ""
+
+
+def _is_low(grades: Floats, rel: float) -> bool:
+    """Whether all grades of a scale that has one for "not relevant" reach a threshold."""
+    if not len(grades):
+        return False
+    lowest, largest = float(grades.min()), float(grades.max())
+    is_scale = lowest != largest and (largest in TOP_OF_RUBRICS or len(np.unique(grades)) >= 3)
+    return is_scale and lowest > 0 and rel <= lowest
+
+
+def _higher(held: Floats) -> float:
+    """A threshold to try instead, of the different grades in ascending order: 4 is gold on the rubric of P-B."""
+    return 4.0 if held[0] == 1 and held[-1] in TOP_OF_RUBRICS else float(held[1])
 
 
 def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list[Measure]]:
@@ -258,14 +302,34 @@ def _describe_low_threshold(
         graded: measures whose gains start at the lowest grade.
     """
     held = np.unique(grades)
-    higher = 4.0 if held[0] == 1 and held[-1] in TOP_OF_RUBRICS else float(held[1])  # 4 is gold on the rubric of P-B
     take, count = ("takes", "it counts") if len(measures) == 1 else ("take", "they count")
-    gain = f"{'counts' if len(graded) == 1 else 'count'} the lowest grade as a gain"
-    gaining = f", and {', '.join(map(str, graded))} {gain}" if graded else ""
+    gaining = _describe_gaining(graded)
     return (
         f"judgments: {', '.join(map(str, measures))} {take} every judged document for relevant: {count} grades "
-        f"{_from(rel)}, and the lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}{gaining}. If low "
-        f"grades mean not relevant, choose a higher rel ({cures.rel.format(f'{higher:g}')}), or map the grades "
+        f"{_from(rel)}, and the lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}{gaining}. "
+        f"{_cure(held, cures)}"
+    )
+
+
+def _describe_low_rel(measures: Sequence[Measure], rel: float, grades: Floats, cures: GradeCures) -> str:
+    """One line for measures that others define: what they do with the threshold is not known."""
+    held = np.unique(grades)
+    return (
+        f"judgments: every judged document reaches the threshold rel of {', '.join(map(str, measures))}, which is "
+        f"{rel:g}: the lowest grade of the judgments is {held[0]:g}, the largest {held[-1]:g}. {_cure(held, cures)}"
+    )
+
+
+def _cure(held: Floats, cures: GradeCures) -> str:
+    """What to do where low grades mean "not relevant".
+
+    Args:
+        held: different grades, ascending.
+        cures: advice in the user's terms.
+    """
+    higher = _higher(held)
+    return (
+        f"If low grades mean not relevant, choose a higher rel ({cures.rel.format(f'{higher:g}')}), or map the grades "
         f"({cures.grades.format(_suggest_grade_map(held, higher))})."
     )
 

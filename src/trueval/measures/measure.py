@@ -246,6 +246,11 @@ class Measure:
         return "rel" in parameters and ("scale" not in parameters or self["scale"] is None)
 
     @property
+    def is_ours(self) -> bool:
+        """Whether this package defines the measure; another one may use its parameters in its own way."""
+        return self.definition.compute.__module__.startswith(f"{__package__}.")
+
+    @property
     def innermost(self) -> Measure:
         """The innermost measure inside all modifiers; itself if it is no modifier."""
         return self if self.inner is None else self.inner.innermost

@@ -14,6 +14,7 @@ from trueval.errors import TruevalWarning
 from trueval.evaluation.defaults import fill_defaults, scale_is_known
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.evaluation_result import MeasureMeans
+from trueval.evaluation.notes import note_low_thresholds, note_relevant_documents
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.retrieval.pipeline.retrieve_result import StageGain
@@ -77,7 +78,15 @@ def quality_of(
         searches = [each for each, of in zip(scores, before, strict=False) if not of]
         gains = _gains(runs, searches, judgments, rel, measures[-1])
     found, values = tuple(each.height for each in held), tuple(each.to_means().measures for each in scores)
-    return StageQuality(rel, relevant.height, found, given, values, scores[-1].notes, gains)
+    return StageQuality(rel, relevant.height, found, given, values, _notes_of(scores[-1], judgments), gains)
+
+
+def _notes_of(scores: Scores, judgments: Judgments) -> tuple[str, ...]:
+    """The notes of the last stage; the threshold is that of relevant documents, and nobody asked for R."""
+    grades = judgments.frame["grade"].to_numpy()
+    of_measures = note_low_thresholds(grades, scores.measures, scores.policy)
+    others = tuple(note for note in scores.notes if note not in of_measures)
+    return (*others, *note_relevant_documents(grades, scores.measures, scores.policy))
 
 
 def _gains(
