@@ -189,8 +189,8 @@ TASKS: Final = (
         ('trueval compare qrels.trec bm25.trec ngrams.trec -m "RR@10 AP" --rel 4',),
         "ranx",
         (RANX,),
-        "trueval gives each difference with an interval over queries and tie orders and a verdict in words. ranx "
-        "marks what its test separates with letters of the runs; here it marks nothing, and does not say how far from"
+        "trueval gives each difference with an interval over queries, a range over tie orders, and a verdict in words. "
+        "ranx marks what its test separates with letters of the runs; here it marks nothing, and does not say how far from"
         " it the runs are. Its order of the runs by MRR@10 comes from an order of ties.",
     ),
     Task(

@@ -149,14 +149,39 @@ def test_an_interval_without_a_variance_is_bounded_and_marked(trueval: Command, 
     assert (bounded["realized_bounded"], known["realized_bounded"]) == (True, False)
     low, high = bounded["realized_interval"]
     assert low < bounded["lowest"] < bounded["highest"] < high
-    table, markdown = trueval(*arguments).out, trueval(*arguments, "--format", "markdown").out
-    for text in (table, markdown):
-        assert len(re.findall(r"\[[-+.\d]+, [-+.\d]+\](?: \|)? +°", text)) == 1
-        assert "° bounded:" in text
+    table = trueval(*arguments).out
+    assert "°" not in table  # where the interval is over queries alone
     assert max(map(len, wrapped(table))) <= 80
     rows = list(csv.DictReader(trueval(*arguments, "--format", "csv").out.splitlines()))
     assert [row["realized_bounded"] for row in rows] == ["True", "False"]
-    assert "°" not in trueval(*arguments[:-4], "-m", "RR", "--resamples", "500").out
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "heading"),
+    [
+        ((), "simultaneous_interval", "95% simultaneous interval"),
+        (("--correction", "benjamini-hochberg", "--test", "wilcoxon"), "expected_interval", "95% interval"),
+    ],
+)
+def test_the_answer_and_the_table_show_one_interval(
+    trueval: Command, runs: Path, options: tuple[str, ...], name: str, heading: str
+) -> None:
+    """The one that decides, in both."""
+    given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR", *options, "--format")
+    found = json.loads(trueval(*given, "json").out)["differences"]
+    text = trueval(*given, "markdown").out
+    assert f"| {heading} |" in text
+    table = text.partition("differences")[2]
+    rows = [line for line in table.splitlines() if line.startswith(("| good | bad |", "| good | tied |"))][:2]
+    assert len(rows) == 2
+    for row in rows:
+        first, second = row.split(" | ")[0].removeprefix("| "), row.split(" | ")[1]
+        each = next(each for each in found if {each["first"], each["second"]} == {first, second})
+        low, high = each[name]
+        low, high = (low, high) if each["first"] == first else (0.0 - high, 0.0 - low)
+        assert row.split(" | ")[3] == f"[{low:+.4f}, {high:+.4f}]"
+    answer = text.partition("|")[0]
+    assert sum(row.split(" | ")[3].strip() in answer for row in rows) == 1
 
 
 @pytest.mark.parametrize(
@@ -228,7 +253,7 @@ def test_the_legend_is_shown_on_request_and_in_files(trueval: Command, runs: Pat
     given = ("compare", *paths(runs, "good", "bad", "tied"), "-m", "RR P@1", "--format")
     plain, markdown = trueval(*given, "markdown").out, trueval(*given, "markdown", "--legend").out
     assert "| separated |" in plain
-    assert "95% with ties" in plain
+    assert "| 95% simultaneous interval |" in plain
     assert "share a letter" not in plain
     assert "- separated: p < 0.05 by the paired randomization test" in markdown
     assert "share a letter" in markdown

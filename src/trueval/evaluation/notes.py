@@ -254,7 +254,8 @@ def note_relevant_documents(grades: Floats, measures: Sequence[Measure], chosen:
     return (
         f"judgments: every judged document counts as relevant: those with grades {_from(chosen.rel)} do, and the "
         f"lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}"
-        f"{_describe_gaining(_gaining(measures, chosen))}. If low grades mean not relevant, choose {OPTIONS.rel.format(f'{_higher(held):g}')}.",
+        f"{_describe_gaining(_gaining(measures, chosen))}. If low grades mean not relevant, choose "
+        f"{OPTIONS.rel.format(f'{_higher(held):g}')}.",
     )
 
 

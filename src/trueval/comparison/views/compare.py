@@ -27,7 +27,9 @@ from trueval.comparison.views.pairs import (
     SPAN,
     ShownPair,
     close_pairs,
+    deciding_interval,
     heading,
+    is_simultaneous,
     page_sheets,
     pair_figures,
     pairs_of,
@@ -156,8 +158,8 @@ def _decision(result: Comparison, pair: ShownPair) -> Sentence:
     if abs(found.expected) <= NO_DIFFERENCE:
         undecidable = ", and ties decide which is ahead" if found.undecidable else ""
         return f"{found.first} and {found.second} are equal in {measure}{undecidable}."
-    decides = Quantity(found, _deciding(result), SPAN, turned)
-    span: Interval = getattr(found, _deciding(result))
+    decides = Quantity(found, deciding_interval(result), SPAN, turned)
+    span: Interval = getattr(found, deciding_interval(result))
     known = (" ", decides) if span.low == span.low else ()
     p: tuple[str | Quantity, ...] = ()
     if found.tests.adjusted == found.tests.adjusted:
@@ -174,12 +176,6 @@ def _decision(result: Comparison, pair: ShownPair) -> Sentence:
             f": {'neither ties nor these queries' if span.low <= 0 <= span.high else 'ties'} decide which is better.",
         )
     return (f"Not separated: {better} leads {other} in {measure} by ", lead, *known, *p, f"{reverses}.")
-
-
-def _deciding(result: Comparison) -> str:
-    """The interval of the expected difference that must exclude 0."""
-    alone = result.choices["correction"] == "benjamini-hochberg"
-    return "expected_interval" if alone else "simultaneous_interval"
 
 
 def _by_people(found: Difference) -> Iterator[str | Quantity]:
@@ -225,7 +221,7 @@ def _method(result: Comparison, board: Leaderboard, found: Difference) -> Iterat
     if board.clusters is not None:
         queries += f" in {count_phrase(board.clusters, 'cluster', 'clusters')}"
     alone = choices["family"] == "measure" and sum(each.measure == board.measure for each in result.differences) == 1
-    simultaneous = "" if alone or _deciding(result) == "expected_interval" else "simultaneous "
+    simultaneous = "simultaneous " if is_simultaneous(result, board.measure) else ""
     by = f" by bets ({name})" if (name := choices.get("intervals", BOOTSTRAP)) != BOOTSTRAP else ""
     adjusted = "" if alone else f", {_describe_adjustment(choices)}"
     yield f"{queries}; {result.level:.0%} {simultaneous}interval over queries{by}, "
@@ -569,8 +565,10 @@ def _legend(result: Comparison) -> Iterator[str]:
         made = (
             "it is not cut where the measure ends, so that with few queries it may pass the largest possible difference"
         )
+    every = ", of all pairs together" if deciding_interval(result) == "simultaneous_interval" else ", of each pair"
     yield (
-        f"interval: {result.level:.0%} of a realized difference, over queries and tie orders; {made}. "
+        f"interval: {result.level:.0%} of the expected difference over queries{every}, the one that decides; {made}. "
+        "JSON, CSV and the page also have the joint one over queries and tie orders (realized). "
         "win: probability over tie orders that the first is better; ~ where normal, not exact. "
         "w/t/l: queries on which the first wins, ties, loses."
     )

@@ -26,7 +26,7 @@ SHORT: Final = {NOT_SEPARATED: "not separated", REVERSED: "reversed"}  # verdict
 KEY: Final = (
     ("ring", "expected difference"),
     ("dot", "the same, separated"),
-    ("thin", "simultaneous interval over queries"),
+    ("thin", "interval over queries that decides"),
     ("bar", "tie range"),
 )
 SPAN: Final = interval_of(DIFFERENCE)
@@ -151,13 +151,12 @@ def text_sheet(result: Comparison, board: Leaderboard, every: Sequence[ShownPair
     title = f"{board.measure}: differences"
     if len(close) < len(every):
         title += f", neighbors in the ranking (--pairs all shows all {len(every):,} pairs)"
-    bounded = any(pair.found.realized_bounded for pair in close)
+    decides, of_all = deciding_interval(result), "simultaneous\n" if is_simultaneous(result, board.measure) else ""
     columns: list[Column[Difference]] = [
         Column("A", lambda row: row.first, NAME),
         Column("B", lambda row: row.second, NAME),
         Column("A - B", lambda row: row.expected, DIFFERENCE),
-        Column(f"{result.level:.0%} with ties", lambda row: row.realized_interval, SPAN),
-        *([Column[Difference]("", lambda row: BOUNDED * row.realized_bounded, MARKS)] if bounded else []),
+        Column(f"{result.level:.0%} {of_all}interval", lambda row: getattr(row, decides), SPAN),
         Column("over tie orders", lambda row: row.tie_range, SPAN, leaves=3),
         Column("p", lambda row: row.tests.adjusted, CHANCE),
         Column("win", lambda row: row.win, unscaled(_write_win), leaves=2),
@@ -167,19 +166,49 @@ def text_sheet(result: Comparison, board: Leaderboard, every: Sequence[ShownPair
     return Sheet(title, [pair.shown for pair in close], columns, only="text")
 
 
-CLOSE: Final[tuple[Column[Difference], ...]] = (
-    Column("measure", lambda row: row.measure),
-    Column("first", lambda row: row.first, turned="/second"),
-    Column("second", lambda row: row.second, turned="/first"),
-    Column("difference", lambda row: row.expected, DIFFERENCE, strong=True, turned="-"),
-    Column("interval", lambda row: row.simultaneous_interval, SPAN, ends=("interval from", "to"), turned="-"),
-    Column("p", lambda row: row.tests.adjusted, CHANCE),
-    Column("verdict", lambda row: row.verdict),
-    Column("ties from", lambda row: row.lowest, DIFFERENCE, turned="-/highest"),
-    Column("to", lambda row: row.highest, DIFFERENCE, turned="-/lowest"),
-)
-EVERY: Final[tuple[Column[Difference], ...]] = (
-    *CLOSE,
+def deciding_interval(result: Comparison) -> str:
+    """The interval of the expected difference that must exclude 0, which every format shows first.
+
+    Benjamini & Hochberg bound the share of false claims, so that each pair has its own; else it is simultaneous.
+
+    Args:
+        result: of a comparison.
+    """
+    return "expected_interval" if result.choices["correction"] == "benjamini-hochberg" else "simultaneous_interval"
+
+
+def is_simultaneous(result: Comparison, measure: str) -> bool:
+    """Whether the deciding interval holds for several differences together: not for a pair that is tested alone.
+
+    Args:
+        result: of a comparison.
+        measure: of the pair.
+    """
+    alone = result.choices["family"] == "measure" and sum(each.measure == measure for each in result.differences) == 1
+    return not alone and deciding_interval(result) == "simultaneous_interval"
+
+
+def close_columns(result: Comparison) -> tuple[Column[Difference], ...]:
+    """The columns of close calls on the page.
+
+    Args:
+        result: of a comparison.
+    """
+    decides = deciding_interval(result)
+    return (
+        Column("measure", lambda row: row.measure),
+        Column("first", lambda row: row.first, turned="/second"),
+        Column("second", lambda row: row.second, turned="/first"),
+        Column("difference", lambda row: row.expected, DIFFERENCE, strong=True, turned="-"),
+        Column("interval", lambda row: getattr(row, decides), SPAN, ends=("interval from", "to"), turned="-"),
+        Column("p", lambda row: row.tests.adjusted, CHANCE),
+        Column("verdict", lambda row: row.verdict),
+        Column("ties from", lambda row: row.lowest, DIFFERENCE, turned="-/highest"),
+        Column("to", lambda row: row.highest, DIFFERENCE, turned="-/lowest"),
+    )
+
+
+OTHERS: Final[tuple[Column[Difference], ...]] = (
     Column("alone", lambda row: row.expected_interval, SPAN, ends=("interval of this pair alone", "to"), turned="-"),
     Column("joint", lambda row: row.realized_interval, SPAN, ends=("joint interval from", "to"), turned="-"),
     Column("tie-broken", lambda row: row.tie_broken, DIFFERENCE, turned="-"),
@@ -199,10 +228,11 @@ def page_sheets(result: Comparison, close: Sequence[ShownPair], every: Sequence[
         every: pairs of all measures.
     """
     about = "Every run against the baseline." if result.baseline is not None else "Neighbors in the ranking."
-    yield _page_sheet("close-table", about, CLOSE, close, folded=len(close) > MOST_OPEN)
+    columns = close_columns(result)
+    yield _page_sheet("close-table", about, columns, close, folded=len(close) > MOST_OPEN)
     # Most comparisons hold exact intervals only, and have no column for what is not.
     bounded: Column[Difference] = Column("bounded", lambda row: BOUNDED * row.realized_bounded, MARKS)
-    columns = (*EVERY, bounded) if any(pair.found.realized_bounded for pair in every) else EVERY
+    columns = (*columns, *OTHERS, *([bounded] if any(pair.found.realized_bounded for pair in every) else []))
     caption = (
         "Every pair, with the interval that a pair has alone, the joint interval over queries and orders of equal "
         "scores, the probability over tie orders that the first run is the better one, and queries won, tied and lost."
@@ -244,9 +274,10 @@ def pair_figures(
     if not known:
         return []
     title = board.measure if len(known) <= most else f"{board.measure}: the first {most} of {len(known)}"
-    spans = [_span(pair, against=result.baseline is not None) for pair in known[:most]]
+    decides = deciding_interval(result)
+    spans = [_span(pair, getattr(pair, decides), against=result.baseline is not None) for pair in known[:most]]
     against = "" if result.baseline is None else f", less {result.baseline}"
-    description = f"Differences of expected {board.measure}{against}, with tie ranges and simultaneous intervals."
+    description = f"Differences of expected {board.measure}{against}, with tie ranges and intervals over queries."
 
     def chart(width: int) -> Chart:
         return span_plot(spans, width=width)
@@ -254,9 +285,9 @@ def pair_figures(
     return [Figure(f"differences-{place}", f"{title}{against}", description, chart, key=KEY)]
 
 
-def _span(shown: Difference, *, against: bool) -> DifferenceInterval:
+def _span(shown: Difference, interval: Interval, *, against: bool) -> DifferenceInterval:
     names = [shown.first] if against else [shown.first, shown.second]
-    low, high = shown.simultaneous_interval
+    low, high = interval
     return DifferenceInterval(
         " − ".join(shorten_name(name, 24) for name in names),
         shown.expected,
