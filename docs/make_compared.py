@@ -190,8 +190,8 @@ TASKS: Final = (
         "ranx",
         (RANX,),
         "trueval gives each difference with an interval over queries, a range over tie orders, and a verdict in words. "
-        "ranx marks what its test separates with letters of the runs; here it marks nothing, and does not say how far from"
-        " it the runs are. Its order of the runs by MRR@10 comes from an order of ties.",
+        "ranx marks what its test separates with letters of the runs; here it marks nothing, and does not say how far "
+        "from it the runs are. Its order of the runs by MRR@10 comes from an order of ties.",
     ),
     Task(
         "The table of a paper",
