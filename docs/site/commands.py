@@ -132,6 +132,7 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "evaluate qrels.trec bm25.trec ngrams-bf16.trec -m 'RR(rel=4)@10 nDCG@10' --out results",
     "compare qrels.trec bm25.trec ngrams-bf16.trec -m 'RR(rel=4)@10 nDCG@10' --out results",
     "power qrels.trec bm25.trec ngrams-bf16.trec -m nDCG@10 --out power",
+    "budget qrels.trec bm25.trec ngrams-bf16.trec -m nDCG@10 --prices label=0.03",
     "power --value 0.80 --queries 50 --grain 1 --difference 0.06",
     "explain qrels.trec ngrams-bf16.trec -m 'RR(rel=4)@10'",
     "check qrels.trec bm25.trec ngrams-bf16.trec",

@@ -25,6 +25,7 @@ __all__ = [
     "Scores",
     "__version__",
     "audit_precision",
+    "budget",
     "build_golden",
     "check_drift",
     "compare",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from trueval.answers.generation.generate_answers import generate_answers
     from trueval.answers.judge_answers import judge_answers
     from trueval.collection import Collection
+    from trueval.comparison.budget.doubt_budget import budget
     from trueval.comparison.compare import compare
     from trueval.comparison.gate.gate import gate
     from trueval.comparison.gate.published_means import published
@@ -120,6 +122,7 @@ _HOMES = {
     "ScorerRequest": "trueval.probes.scorer_request",
     "Scores": "trueval.evaluation.scores",
     "audit_precision": "trueval.precision.audit_precision",
+    "budget": "trueval.comparison.budget.doubt_budget",
     "build_golden": "trueval.golden.build.build_golden",
     "check_drift": "trueval.tradeoff.route.drift",
     "compare": "trueval.comparison.compare",

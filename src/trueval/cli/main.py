@@ -23,7 +23,7 @@ BAD_INPUT = 1
 MISUSE = 2
 # Commands by panel of the help. Each is a function in the module of its name, or a group of commands.
 PANELS: Final = {
-    "Results": ("evaluate", "compare", "leaderboard", "power", "explain", "check", "measures", "report"),
+    "Results": ("evaluate", "compare", "leaderboard", "power", "budget", "explain", "check", "measures", "report"),
     "Answers": ("answers",),
     "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
     "Costs": ("sweep", "frontier", "route"),

@@ -158,6 +158,17 @@ ClusterFile = Annotated[
     ),
 ]
 
+JudgeFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judges",
+        metavar="QRELS",
+        help="Judgments of the same passages by a further judge, or of a further round, beside QRELS; several "
+        "separated by commas, or the option repeated.",
+        rich_help_panel=JUDGED,
+    ),
+]
+
 
 Sort = Annotated[
     str | None,

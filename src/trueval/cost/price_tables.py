@@ -58,6 +58,14 @@ class RerankerPrice(TokenPrice):
         return self
 
 
+class EvaluationPrices(Table):
+    """Prices of evaluation, each of one."""
+
+    question: Number = key(0.0, "price of a new question, without its labels", ge=0)
+    label: Number = key(0.0, "price of one graded passage", ge=0)
+    answer: Number = key(0.0, "price of running one question through one system", ge=0)
+
+
 class PriceBookFile(Table):
     """A price book: prices of models by the names that their services use."""
 
@@ -67,3 +75,4 @@ class PriceBookFile(Table):
     rerankers: dict[str, RerankerPrice] = key({}, "prices of rerankers")
     embedders: dict[str, TokenPrice] = key({}, "prices of embedders")
     generators: dict[str, GeneratorPrice] = key({}, "prices of generators")
+    evaluation: EvaluationPrices = key(None, "prices of questions, labels and answers, for `trueval budget`")

@@ -70,6 +70,7 @@ class PriceBook:
         currency: currency of all prices.
         source: source of the prices without their own.
         prices: role → name of the model → its price.
+        evaluation: question, label and answer → price of one; None where the book has none.
     """
 
     path: str
@@ -77,6 +78,7 @@ class PriceBook:
     currency: str
     source: str
     prices: Mapping[Role, Mapping[str, ListedPrice]]
+    evaluation: Mapping[str, float] | None = None
 
     @classmethod
     def read(cls, path: Path | None = None) -> PriceBook:
@@ -106,7 +108,8 @@ class PriceBook:
         prices = {
             role: {name: listed_price(name, vars(own)) for name, own in getattr(book, role).items()} for role in ROLES
         }
-        return cls(toml.source, book.date, book.currency, book.source, prices)
+        evaluation = dict(vars(book.evaluation)) if "evaluation" in book.model_fields_set else None
+        return cls(toml.source, book.date, book.currency, book.source, prices, evaluation)
 
     def find(self, role: Role, name: str) -> ListedPrice:
         """Look up the price of a model.

@@ -21,6 +21,15 @@ POWER = kind_of_view(
     stem="power",
 )
 
+BUDGET = kind_of_view(
+    "budget",
+    "trueval.comparison.budget.budget_result:Budget",
+    "trueval.comparison.views.budget:view",
+    format=1,
+    order=27,
+    stem="budget",
+)
+
 # `trueval power --value`, without runs.
 PUBLISHED = kind_of_view(
     "published",
