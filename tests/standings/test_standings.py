@@ -58,6 +58,33 @@ def test_taken_queries_keep_their_values(measure: Measure, depth: int | None) ->
         np.testing.assert_allclose(getattr(some, name), getattr(all_of, name)[queries], 1e-12, 1e-15, err_msg=name)
 
 
+@pytest.mark.parametrize("measure", every_measure(), ids=str)
+@pytest.mark.parametrize("policy", [OURS, Policy(tie_order="docid-asc"), RANDOM], ids=["ours", "ids", "random"])
+def test_lists_in_tie_order_are_worth_their_tie_broken_values(measure: Measure, policy: Policy) -> None:
+    """Whatever the order: no tie is left, so that every statistic is the value under it."""
+    counted, one = count(RUN, JUDGMENTS, policy), measure.under(policy).one_by_one
+    broken, untied = one.evaluate(counted).tie_broken, one.evaluate(counted.in_tie_order())
+    for name in ("expected", "lowest", "highest", "tie_broken"):
+        np.testing.assert_allclose(getattr(untied, name), broken, 1e-12, 1e-15, err_msg=name)
+    assert not np.nan_to_num(untied.sd).any()
+
+
+def test_packed_standings_hold_every_value_in_less() -> None:
+    """Unknown orders, scores that float32 rounds, the largest integers and none at all come back as they were."""
+    counted = count(RUN, JUDGMENTS, Policy(depth=4))
+    largest = np.where(np.arange(len(counted.above)) % 2, np.iinfo(np.int64).max, -1)
+    hostile = replace(counted, score=np.where(counted.score > 6, np.inf, counted.score / 3), ahead=largest)
+    for one in (counted, hostile, count(RUN, JUDGMENTS, RANDOM), counted.take(np.zeros(0, dtype=np.int64))):
+        packed = one.packed()
+        again = packed.unpacked()
+        for name in PER_ROW + PER_POOLED + PER_QUERY:
+            values, found = getattr(one, name), getattr(again, name)
+            assert found.dtype == values.dtype
+            assert np.array_equal(found, values, equal_nan=values.dtype.kind == "f")
+    sizes = [sum(getattr(each, name).nbytes for name in PER_ROW) for each in (counted, counted.packed())]
+    assert sizes[1] < sizes[0] / 4
+
+
 def test_a_repeated_query_has_a_value_for_each_order() -> None:
     judgments = Judgments.from_dict({"q": {"a": 1, "b": 0}})
     counted = count(Run.from_dict({"q": {"a": 1.0, "b": 1.0}}), judgments, OURS)

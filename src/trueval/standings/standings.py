@@ -167,6 +167,25 @@ class Standings:
         copies = self.take(np.repeat(queries, [len(each) for each in ahead]))
         return replace(copies, ahead=np.concatenate([each.ravel() for each in ahead]))
 
+    def packed(self) -> Standings:
+        """The same standings in the narrowest types that hold each value exactly, to keep many of them in memory.
+
+        Only `unpacked` takes them: sums of narrow integers overflow.
+        """
+        narrow: dict[str, Any] = {name: _narrow(getattr(self, name)) for name in PER_ROW + PER_POOLED + PER_QUERY}
+        return replace(self, **narrow)
+
+    def unpacked(self) -> Standings:
+        """What was packed, in the types that measures take.
+
+        >>> one = Standings(*[np.array([3])] * 18)
+        >>> one.packed().above.dtype.name, one.packed().unpacked().above.dtype.name
+        ('uint8', 'int64')
+        """
+        wide = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
+        kept: dict[str, Any] = {name: getattr(self, name) for name in PER_ROW + PER_POOLED + PER_QUERY}
+        return replace(self, **{name: values.astype(wide[values.dtype.kind]) for name, values in kept.items()})
+
     def in_tie_order(self) -> Standings:
         """Standings of the lists as the tie order has them, without ties.
 
@@ -174,7 +193,7 @@ class Standings:
         The order must be known, no list may end at a depth, and each row must be a document.
         """
         rows, length = self.by_tie_broken_rank, self.last_above + self.last_tied
-        moved = {name: getattr(self, name)[rows] for name in ("query", "grade", "score", "item")}
+        moved: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("query", "grade", "score", "item")}
         return replace(
             self,
             **moved,
@@ -348,6 +367,18 @@ class Standings:
         full = length == length.max(initial=1)
         cut: Bools = (self.last_tied >= 2) & full & (found < wanted)
         return cut
+
+
+def _narrow(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The values in the narrowest type that holds them: integers of their range, float32 where it loses nothing."""
+    if not len(values) or values.dtype.kind == "b":
+        return values
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            single = values.astype(np.float32)
+        return single if np.array_equal(single.astype(np.float64), values, equal_nan=True) else values
+    narrow = np.promote_types(np.min_scalar_type(values.min()), np.min_scalar_type(values.max()))
+    return values.astype(narrow) if narrow.kind in "iu" else values  # -1 beside the largest integer has none
 
 
 def _spread(owner: Ints, queries: Ints) -> tuple[Ints, Ints]:

@@ -76,6 +76,7 @@ class TieOrders:
     policy: Policy
     stream: int
     _counted: dict[Policy, Standings] = field(default_factory=dict, repr=False)
+    _packed: dict[Policy, Standings] = field(default_factory=dict, repr=False)
     _ways: dict[Measure, dict[int, _ValueDistribution | list[_Group]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -86,6 +87,8 @@ class TieOrders:
     def standings(self, measure: Measure) -> Standings:
         """The run's standings, as evaluate counts them for a measure."""
         policy = self.policy.of(measure.innermost.name).counting
+        if policy in self._packed:
+            return self._packed[policy].unpacked()
         if policy not in self._counted:
             self._counted[policy] = count(self.run, self.judgments, policy)
         return self._counted[policy]
@@ -99,7 +102,8 @@ class TieOrders:
         """
         for measure in measures:
             self.standings(measure)
-        return replace(self, source=read)
+        packed = {policy: standings.packed() for policy, standings in self._counted.items()}
+        return replace(self, source=read, _counted={}, _packed=packed)
 
     @property
     def are_of_documents(self) -> bool:
