@@ -1,10 +1,12 @@
 """Outputs that pages show from their beginning, "`trueval ...` begins:", and Python with what it prints."""
 
 import ast
+import gzip
 import importlib
 import inspect
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,6 +64,55 @@ def test_an_example_of_python_prints_what_its_page_says(stem: str, code: str, sh
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, (stem, done.stderr)
     assert done.stdout.strip() == shown.strip()
+
+
+def text_block(stem: str, begins: str) -> str:
+    """The words of a block of a page, by the first of them."""
+    return next(" ".join(text.split()) for _, text in BLOCK.findall(PAGES[stem]) if text.startswith(begins))
+
+
+def written(run_file: Path, to: Path, dtype: str | None = None) -> None:
+    """Write a run of DL-Hard unpacked, its scores as a model in that format would give them."""
+    import ml_dtypes
+    import numpy as np
+
+    rows = [line.split() for line in gzip.decompress(run_file.read_bytes()).decode().splitlines()]
+    scores = np.array([row[4] for row in rows], dtype=np.float64)
+    if dtype:
+        scores = scores.astype(np.float32).astype(getattr(ml_dtypes, dtype)).astype(np.float64)
+    lines = (" ".join([*row[:4], repr(float(score)), "run"]) for row, score in zip(rows, scores, strict=True))
+    to.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_gate_on_real_runs_says_what_its_page_shows(dl_hard_folder: Path, tmp_path: Path) -> None:
+    shutil.copy(dl_hard_folder / "qrels.trec", tmp_path)
+    for name, source in {"new": "bm25+rm3+bert(zs)", "old": "bm25+bert(zs)"}.items():
+        written(dl_hard_folder / f"{source}.run.gz", tmp_path / f"{name}.trec")
+    done = run(text_block("gate", "trueval evaluate") + " --self-test", tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert text_block("gate", "all 3 checks") in said
+    assert text_block("gate", "self-test:") in said
+
+
+@pytest.mark.slow
+def test_power_of_real_runs_is_what_its_page_shows(dl_hard_folder: Path, tmp_path: Path) -> None:
+    runs = ("bm25+t5(zs)", "bm25+bert(zs)", "bm25")
+    for name in runs:
+        written(dl_hard_folder / f"{name}.run.gz", tmp_path / f"{name}.trec", "bfloat16")
+    command = ["trueval", "power", str(dl_hard_folder / "qrels.trec"), *(f"{name}.trec" for name in runs)]
+    done = run(shlex.join([*command, "-m", "nDCG@10", "--difference", "0.05"]), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert " ".join(done.stdout.split()) == text_block("power", "nDCG@10: these 50 queries")
+
+
+def test_what_a_published_value_supports_is_what_its_page_shows(tmp_path: Path) -> None:
+    block = next(text for _, text in BLOCK.findall(PAGES["power"]) if text.startswith("trueval power --value"))
+    command, _, shown = block.partition("\n")
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert " ".join(done.stdout.split()) == " ".join(shown.split())
 
 
 def test_there_are_outputs_and_examples() -> None:
