@@ -31,9 +31,12 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
-def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    program = line.replace("trueval", f"{shlex.quote(sys.executable)} -m trueval", 1)
+def run(line: str, folder: Path, programs: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell, in which `trueval` is this package, or with the programs of a folder."""
+    program = line if programs else line.replace("trueval", f"{shlex.quote(sys.executable)} -m trueval", 1)
     environment = os.environ | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    if programs:
+        environment["PATH"] = os.pathsep.join([str(programs), environment["PATH"]])
     return subprocess.run(["bash", "-c", program], cwd=folder, env=environment, capture_output=True, encoding="utf-8")
 
 
@@ -46,10 +49,13 @@ def test_the_commands_of_the_readme_run(line: str) -> None:
     assert "judged document for relevant" not in done.stderr  # measures or rel are named
 
 
-def test_the_terminal_example_is_what_the_program_prints() -> None:
+def test_the_terminal_example_is_what_the_program_prints(tmp_path: Path) -> None:
+    """From any folder, as after pip install: the files are those of the installed package."""
     (example,) = blocks("console")
-    command, *shown = lines(example)
-    done = run(command.removeprefix("$ "), ROOT)
+    first, second, *shown = lines(example)
+    there = run(f"{first.removeprefix('$ ')} && pwd", tmp_path, Path(sys.executable).parent)
+    assert Path(there.stdout.strip()).samefile(SAMPLE), there.stderr
+    done = run(second.removeprefix("$ "), SAMPLE)
     assert done.returncode == 0, done.stderr
     assert lines(done.stdout) == shown
 
@@ -74,9 +80,9 @@ def test_the_example_of_real_runs_is_what_the_program_prints(dl_hard_folder: Pat
     assert lines(done.stdout) == shown
 
 
-def test_the_python_example_prints_what_the_readme_says() -> None:
+def test_the_python_example_prints_what_the_readme_says(tmp_path: Path) -> None:
     (code,), (shown,) = blocks("python"), blocks("text")
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert lines(done.stdout) == lines(shown)
 
