@@ -154,6 +154,8 @@ def test_from_the_sample_to_the_gate(trueval: Command, kept: World, tmp_path: Pa
     assert trueval(*audit, *drawn).status == 0
     nobody = trueval("evaluate", qrels, kept.runs[0], "-m", "DCG@5", "--audit", people)
     assert (nobody.status, "nobody has graded any" in nobody.err) == (0, True)
+    correct = trueval("golden", "correct", qrels, kept.runs[0], "-m", "DCG@5", "--audit", people)
+    assert correct.err.startswith(f"trueval: {people}: nobody has graded any of its")  # it has no --labels to name
     assert trueval(*audit, "--export", tmp_path / "items.jsonl").status == 0
     known = {row["item"]: row for row in map(json.loads, (people / "items.jsonl").read_text().splitlines())}
     rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]

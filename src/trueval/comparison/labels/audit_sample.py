@@ -276,8 +276,12 @@ def _grade(given: Any, scale: tuple[float, float], place: Place) -> float:
     return grade
 
 
-def no_labels(audited: AuditSample) -> InputError:
-    """The error for an audit that nobody has answered."""
-    return Place("audit").error(
+def no_labels(audited: AuditSample, folder: Path | None = None) -> InputError:
+    """The error for an audit that nobody has answered.
+
+    Args:
+        folder: where the audit was read; None for one in memory.
+    """
+    return Place("audit" if folder is None else str(folder)).error(
         f"nobody has graded any of its {len(audited.items):,} passages. Grade some with trueval golden audit."
     )

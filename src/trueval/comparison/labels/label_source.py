@@ -102,8 +102,8 @@ def join(
         return LabelSource(mapped, mapped, None, (f"{error} Values are not corrected.",))
     if not len(audited.labels):
         if labels != JUDGE:
-            raise InputError(f"--labels {labels}: {no_labels(audited)}")
-        return LabelSource(mapped, mapped, None, (f"{folder}: {no_labels(audited)} Values are not corrected.",))
+            raise no_labels(audited, folder)
+        return LabelSource(mapped, mapped, None, (f"{no_labels(audited, folder)} Values are not corrected.",))
     used = select_labels(judgments, audited, labels)
     return LabelSource(mapped, used if grades is None else used.map_grades(grades), said)
 
