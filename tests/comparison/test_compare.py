@@ -494,6 +494,7 @@ def test_the_lists_of_runs_are_compared_too() -> None:
     # K = 1 (a, b) + 0 + 0 + 0 + 0 + 1 (c, x) of 9 + 3 = 12; of q2 2 · 2 + 1 = 5, K = 1/2 + 1/2 + 1.
     assert pair.overlap == pytest.approx((2 / 3 + 1 / 2) / 2)
     assert pair.tau == pytest.approx((1 - 4 / 12 + 1 - 4 / 5) / 2)
+    assert (found.single, shallow.single) == (1, 3)  # q3 of one; all at depth 1
     assert (shallow.k, shallow.depth) == (1, 1)
     assert shallow.pairs[0].overlap == pytest.approx((0 + 1 / 4) / 2)
 

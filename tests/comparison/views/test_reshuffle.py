@@ -28,3 +28,16 @@ def test_scores_without_lists_have_no_such_table() -> None:
     shown = view(replace(compared(2), reshuffle=None))
     assert "reshuffle" not in [each.id for each in shown.sections]
     assert not [line for line in shown.legend if line.startswith("overlap")]
+
+
+def test_lists_of_one_document_are_noted_beside_their_rbo() -> None:
+    """Extrapolated from one rank: 1 where the longer list begins with the document, 0 where it lacks it."""
+    lists = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 2.0, "b": 1.0}}
+    judgments = {"q": {"a": 1}, "r": {"b": 1}}
+    for single, rbo in (("a", 1.0), ("x", 0.0)):
+        found = tv.compare({"one": lists, "other": {**lists, "r": {single: 1.0}}}, judgments, "RR", resamples=1000)
+        assert found.reshuffle is not None
+        assert found.reshuffle.pairs[0].rbo == pytest.approx((1 + rbo) / 2)
+        assert [line for line in view(found).legend if "For 1 query a run lists one document: RBO goes by one" in line]
+    whole = tv.compare({"one": lists, "other": lists}, judgments, "RR", resamples=1000)
+    assert not [line for line in view(whole).legend if "lists one document" in line]

@@ -57,6 +57,7 @@ class RunReshuffle:
         queries: number of queries used.
         of: number of queries available; if larger, the queries used are a random sample.
         pairs: pairs in the order of the comparison.
+        single: number of queries used for which some run lists one document, so that RBO has one rank to go by.
     """
 
     k: int
@@ -65,6 +66,7 @@ class RunReshuffle:
     queries: int
     of: int
     pairs: tuple[PairReshuffle, ...]
+    single: int = 0
 
 
 def reshuffle_runs(
@@ -89,7 +91,8 @@ def reshuffle_runs(
         values = reshuffle(lists[first], lists[second], k=k, depth=depth)
         means = [_mean_without_nan(each) for each in values]
         found.append(PairReshuffle(names[first], names[second], int((~np.isnan(values.overlap)).sum()), *means))
-    return RunReshuffle(k, depth, PERSISTENCE, len(chosen), len(query_ids), tuple(found))
+    single = int((np.minimum([each.length for each in lists], depth) == 1).any(axis=0).sum())
+    return RunReshuffle(k, depth, PERSISTENCE, len(chosen), len(query_ids), tuple(found), single)
 
 
 def lists_of(

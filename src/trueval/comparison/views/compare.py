@@ -498,7 +498,17 @@ def _explain_lists(found: RunReshuffle) -> str:
     return (
         f"overlap: share of the first {found.k} that both list; τ: Kendall's for lists of different documents, "
         "1 the same list, −1 nothing in common (1 − 2 K^(1/2)/max, Fagin et al. 2003); RBO: rank-biased overlap of the "
-        f"first {found.depth}, p = {found.p:g}, extrapolated. All are means over the orders of equal scores."
+        f"first {found.depth}, p = {found.p:g}, extrapolated. All are means over the orders of equal scores.{_single(found)}"
+    )
+
+
+def _single(found: RunReshuffle) -> str:
+    """That RBO of a list of one document knows one rank, where there are such lists."""
+    if not found.single:
+        return ""
+    return (
+        f" For {count_phrase(found.single, 'query', 'queries')} a run lists one document: RBO goes by one rank there, and "
+        "is 1 where the other list begins with that document and 0 where it lacks it."
     )
 
 
