@@ -48,9 +48,27 @@ def test_a_golden_set_is_measured_on_its_rubric(golden: Path, form: str) -> None
     assert found.notes == ()
     assert found["P4+@10"].expected == pytest.approx((0.2 + 0.1) / 2)
     assert found["Harm@10"].expected == pytest.approx((0.1 + 0.3) / 2)
-    named = tv.evaluate(RUN, judgments, "RR@10 AP(rel=2) nDCG@10")
-    assert list(named) == ["RR(rel=4)@10", "AP(rel=2)", "nDCG@10"]
+    named = tv.evaluate(RUN, judgments, "RR@10 AP(rel=2)")
+    assert list(named) == ["RR(rel=4)@10", "AP(rel=2)"]
     assert named["RR@10"].expected == named["RR(rel=4)@10"].expected == (1 / 2 + 1 / 4) / 2
+
+
+def test_a_gain_for_passages_that_a_golden_set_calls_not_relevant_is_noted_once(golden: Path) -> None:
+    found = evaluated(golden, "nDCG@10 gm(nDCG@10) DCG nDCG(gain='exp')@5 RR")
+    (note,) = [each for each in found.notes if "gain" in each]
+    assert note == (
+        "judgments: nDCG@10, DCG give passages of grades 1 and 2 a gain, and in a golden set these are not relevant. Name "
+        "nDCG(gain='rubric')@10, DCG(gain='rubric'), whose gains are those of the rubric."
+    )
+    mapped = tv.Judgments.read(golden).map_grades({grade: grade for grade in range(1, 6)})
+    for judgments, measure, choices in (
+        (golden, "nDCG(gain='linear')@10", {}),
+        (golden, "nDCG@10", {"gain": "rubric"}),
+        (golden, "nDCG@10", {"gain": "binary"}),
+        (mapped, "nDCG@10", {}),
+    ):
+        assert not [each for each in evaluated(judgments, measure, **choices).notes if "gain" in each]
+    assert str(evaluated(golden, "nDCG@10 AP", rel=1).notes).count("gain") == 1  # the note on the threshold has it
 
 
 def test_gains_of_the_rubric_are_the_worth_of_its_grades() -> None:

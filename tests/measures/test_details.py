@@ -94,6 +94,16 @@ def test_the_bound_of_a_perfect_list_is_1_where_the_missing_query_is_skipped() -
 
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_harm_has_the_queries_whose_lists_end_before_its_cutoff() -> None:
+    judgments = Judgments.from_dict({query: {"a": 1, "b": 5} for query in ("long", "short", "empty", "gone")})
+    lists = {"long": {"a": 2.0, "b": 1.0}, "short": {"a": 1.0}}
+    run = Run.from_dict({**lists, "empty": {}})
+    assert evaluate(run, judgments, "Harm@2").details[0]["short_list_queries"] == 2
+    assert evaluate(run, judgments, "Harm@1").details[0]["short_list_queries"] == 1
+    assert evaluate(Run.from_dict(lists), judgments, "Harm@2").details[0]["short_list_queries"] == 1
+
+
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 def test_sensitivity_skips_the_queries_that_the_mean_skips() -> None:
     other = Run.from_dict({"here": {"b": 2.0, "c": 1.0}, "gone": {"a": 2.0, "b": 2.0, "u": 2.0}}, name="other")
     judged = {query: of for query, of in GRADES.items() if query in RUN}

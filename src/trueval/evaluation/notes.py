@@ -70,13 +70,16 @@ def notes_of(
     gold = _gold_notes(run.name, counted, measures, chosen)
     # Do not repeat the note on AllGold.
     others = [measure for measure in measures if not (gold and measure.name == "AllGold")]
+    low = note_low_thresholds(counted.pool_grade, others, chosen)
     return (
         *_query_notes(run, judgments, counted, unjudged, chosen),
         *_facet_notes(run.name, counted, measures),
         *gold,
         *_other_scale(counted.pool_grade, measures),
         *_note_high_thresholds(run.name, counted, measures, chosen),
-        *note_low_thresholds(counted.pool_grade, others, chosen),
+        *low,
+        # The note on low thresholds names these measures too.
+        *(_rubric_gains(counted.pool_grade, measures, chosen) if judgments.rubric and not low else ()),
         *tie_order_notes(run.name, counted, chosen.tie_order),
         *_reading_order(run, counted, chosen),
     )
@@ -191,6 +194,22 @@ def _other_scale(grades: Floats, measures: Sequence[Measure]) -> tuple[str, ...]
         f"judgments: {', '.join(map(str, of_rubric))} {reads} grades on the rubric 1 to 5, where 1 and 2 are not "
         f"relevant, and the largest of the judgments is {grades.max():g}. On another scale, map the grades, such as "
         "--grades 0:1,1:5 (in Python judgments.map_grades).",
+    )
+
+
+def _rubric_gains(grades: Floats, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
+    """Note that gains of a golden set start at grades which mean "not relevant", where no measure names its gain."""
+    useless = np.unique(grades[(grades > 0) & (grades < LEAST_OF_WORTH)])
+    inner = [measure.innermost for measure in measures if measure.innermost.name in GAINING]
+    left_open = [measure for measure in inner if "gain" not in dict(measure.chosen)]  # others are deliberate
+    paying = [m for m in dict.fromkeys(left_open) if m.under(chosen)["gain"] in ("linear", "exp")]
+    if not paying or not len(useless):
+        return ()
+    names, cures = (", ".join(map(str, each)) for each in (paying, (measure(gain="rubric") for measure in paying)))
+    held = f"grades {useless[0]:g} and {useless[1]:g}" if len(useless) > 1 else f"grade {useless[0]:g}"
+    return (
+        f"judgments: {names} {'gives' if len(paying) == 1 else 'give'} passages of {held} a gain, and in a golden set "
+        f"these are not relevant. Name {cures}, whose gains are those of the rubric.",
     )
 
 

@@ -98,7 +98,11 @@ def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Flo
 
 
 def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
-    """Over the queries in the mean: unjudged documents in the first K, and the upper bound they allow."""
+    """Over the queries in the mean: unjudged documents in the first K, and the upper bound they allow.
+
+    RA-nWG has the number of queries without a grade 5, and Harm, which counts empty places as harmless, that of queries
+    with fewer than K documents.
+    """
     last = standings.limit(measure.cutoff)
     worth = weigh_grades(standings, measure, cutoff_of(measure))
     if measure["unjudged"] == "upper" or not counted.any():
@@ -111,6 +115,8 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
     if measure.name == "RA-nWG":
         fives = sum_by(standings.pool_query, standings.pool_grade == 5, standings.queries)
         found["fallback_queries"] = float((counted & (fives == 0)).sum())
+    if measure.name == "Harm":
+        found["short_list_queries"] = float((counted & ~standings.absent & (standings.listed < last)).sum())
     return found
 
 
