@@ -263,6 +263,14 @@ def test_the_legend_is_shown_on_request_and_in_files(trueval: Command, runs: Pat
     assert r"good & 1.0000 & *** & 1.0000 & *** \\" in marks
     assert "% * separated from bad: p < 0.05" in marks
     assert "% * separated" not in letters
+    assert r"\caption{Runs by measures. Runs that share a letter are not separated.}" in letters
+    assert r"are not separated. Ranks are those that the separated pairs leave to a run.}" in letters
+    assert r"\caption{Runs by measures. * separated from bad (** p $<$ .01, *** p $<$ .001); ? undecidable" in marks
+    assert "share a letter" not in marks
+    for each in (letters, marks):
+        assert each.partition(r"\begin")[0].endswith(
+            "% \\usepackage{booktabs} in the preamble sets the rules of these tables.\n"
+        )
     table = trueval(*given[:-1]).out
     assert len(table.splitlines()) < len(trueval(*given[:-1], "--legend").out.splitlines())
 

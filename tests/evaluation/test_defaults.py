@@ -57,8 +57,8 @@ def test_a_gain_for_passages_that_a_golden_set_calls_not_relevant_is_noted_once(
     found = evaluated(golden, "nDCG@10 gm(nDCG@10) DCG nDCG(gain='exp')@5 RR")
     (note,) = [each for each in found.notes if "gain" in each]
     assert note == (
-        "judgments: nDCG@10, DCG give passages of grades 1 and 2 a gain, and in a golden set these are not relevant. Name "
-        "nDCG(gain='rubric')@10, DCG(gain='rubric'), whose gains are those of the rubric."
+        "judgments: nDCG@10, DCG give passages of grades 1 and 2 a gain, and in a golden set these are not relevant. "
+        "Name nDCG(gain='rubric')@10, DCG(gain='rubric'), whose gains are those of the rubric."
     )
     mapped = tv.Judgments.read(golden).map_grades({grade: grade for grade in range(1, 6)})
     for judgments, measure, choices in (

@@ -37,9 +37,10 @@ def test_markdown_has_headings_of_one_line_and_numbers_to_the_right() -> None:
 
 def test_latex_has_a_tabular_for_each_table_and_the_sentences_above_the_first() -> None:
     first, second = as_latex([FIRST, SECOND], SENTENCES).split("\n\n")
-    assert first.split("\n")[:7] == [
+    assert first.split("\n")[:8] == [
         "% One <b>.",
         "% 5 % of them.",
+        r"% \usepackage{booktabs} in the preamble sets the rules of these tables.",
         r"\begin{table}",
         r"\centering",
         r"\caption{a\_1: runs}",
@@ -47,4 +48,6 @@ def test_latex_has_a_tabular_for_each_table_and_the_sentences_above_the_first() 
         r"\begin{tabular}{llrr}",
     ]
     assert "run & kind & wrong lists & membership" in first
+    keyed = as_latex([FIRST._replace(key="5 % share a letter.")], [])
+    assert r"\caption{a\_1: runs. 5 \% share a letter.}" in keyed.splitlines()
     assert second.split("\n")[2:5] == [r"\caption{second}", r"\label{tab:second}", r"\begin{tabular}{ll}"]

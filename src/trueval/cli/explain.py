@@ -52,7 +52,7 @@ def explain(
 ) -> None:
     """Shows a measure as other tools compute it, and why they differ.
 
-    What the options choose is chosen for every tool.
+    What the options choose is chosen for every tool. There is no --convention here: each convention is a row.
 
     Example: trueval explain qrels.trec bm25.trec -m AP@5
     """

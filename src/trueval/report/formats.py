@@ -225,6 +225,10 @@ def pipes(
     return "".join([first, rule, *body])
 
 
+# What LaTeX needs for a tabular.
+PREAMBLE: Final = r"\usepackage{booktabs} in the preamble sets the rules of these tables."
+
+
 def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *, notes: Iterable[str] = ()) -> str:
     r"""A LaTeX table; it needs the package booktabs.
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.printable import printable
-from trueval.report.formats import distinct, floating, latex, markdown, pipes, slug, tabular
+from trueval.report.formats import PREAMBLE, distinct, floating, latex, markdown, pipes, slug, tabular
 from trueval.report.terminal import grid
 
 
@@ -23,6 +23,7 @@ class TextSheet(NamedTuple):
         rows: cells.
         spare: headings that a narrow terminal may leave out.
         grouped: whether a terminal has the cells of the first column as lines above their rows.
+        key: sentence after the title in the caption of LaTeX.
     """
 
     title: str
@@ -31,6 +32,7 @@ class TextSheet(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
     spare: tuple[str, ...] = ()
     grouped: bool = False
+    key: str = ""
 
     @property
     def words(self) -> list[str]:
@@ -74,17 +76,21 @@ def as_markdown(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
 
 
 def as_latex(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
-    """Tables for a paper, each with its caption and label; they need the package booktabs.
+    """Tables for a paper, each with its caption and label; a comment names the package that they need.
 
     Args:
         sheets: in the order of reading.
         sentences: comments above the first one.
     """
-    comments = "".join(f"% {printable(line)}\n" for line in sentences)
+    comments = "".join(f"% {printable(line)}\n" for line in [*sentences, PREAMBLE])
     return comments + "\n".join(
-        floating(tabular(_latex(sheet.words), map(_latex, sheet.rows), _letters(sheet)), latex(sheet.title), label)
+        floating(tabular(_latex(sheet.words), map(_latex, sheet.rows), _letters(sheet)), _caption(sheet), label)
         for sheet, label in zip(sheets, distinct(slug(sheet.title) for sheet in sheets), strict=True)
     )
+
+
+def _caption(sheet: TextSheet) -> str:
+    return latex(f"{sheet.title}. {sheet.key}" if sheet.key else sheet.title)
 
 
 def _latex(cells: Iterable[str]) -> list[str]:

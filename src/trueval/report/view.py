@@ -70,6 +70,7 @@ class Sheet(Generic[T]):
         part: from a row to the part of the result that has its values, where it is not the row; columns then read the
             row by the names of that part.
         turned: whether a row shows its part, a pair, the other way round.
+        key: sentence after the title in the caption of LaTeX, for what a paper's reader cannot guess, such as letters.
     """
 
     title: str
@@ -83,6 +84,7 @@ class Sheet(Generic[T]):
     grouped: bool = False
     part: Callable[[T], object] | None = None
     turned: Callable[[T], bool] | None = None
+    key: str = ""
 
 
 # A sheet, whatever its rows are: a section has sheets of several kinds of rows.

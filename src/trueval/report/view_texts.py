@@ -166,6 +166,7 @@ def _text_sheet(sheet: Sheet[Any], scale: ValueUnit) -> TextSheet:
         tuple(tuple(_cell(each, row, scale) for each in shown) for row in sheet.rows),
         tuple(each.title for each in leaving),
         sheet.grouped,
+        sheet.key,
     )
 
 

@@ -11,6 +11,7 @@ from trueval.errors import MissingExtraError
 from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.views.figures import dots_of
 from trueval.evaluation.views.paper import latex, markdown
+from trueval.report.formats import PREAMBLE
 from trueval.report.inline_svg import inline
 from trueval.report.kinds import read_directory
 from trueval.report.page import write_figures
@@ -61,7 +62,7 @@ def test_letters_mean_what_they_mean_in_every_table_of_a_comparison() -> None:
     text = latex(RESULTS, comparison(groups=("a", "b")))
     assert r"a\_1 & \textbf{0.9000}$^{\mathrm{a}}$ \\" in text
     assert r"b|$<$c$>$ & 0.4000$^{\mathrm{b}}$ \\" in text
-    assert r"\toprule" in text
+    assert text.splitlines().index(r"\toprule") > text.splitlines().index(f"% {PREAMBLE}")
     table = markdown(RESULTS, comparison(groups=("a", "ab")))
     assert "| a_1 | **0.9000**<sup>a</sup> |" in table
     assert "| b\\|\\<c> | 0.4000<sup>ab</sup> |" in table

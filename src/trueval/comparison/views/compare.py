@@ -59,6 +59,8 @@ from trueval.report.view import Answer, Column, Mark, Only, Quantity, Section, S
 
 MOST: Final = 4  # things of one kind that a sentence names, and sentences of one kind
 MOST_LETTERS: Final = 6  # of a run on the page; forty runs can be in dozens of groups, which ranks say shorter
+SHARED: Final = "Runs that share a letter are not separated."
+RANKS: Final = "Ranks are those that the separated pairs leave to a run."
 SIDE_BY_SIDE: Final = 3  # measures of one matrix: with letters and ranks of each they fit a page of 1,280 pixels
 MOST_ROWS: Final = 15  # pairs of lists in texts: those of 6 runs
 MOST_OPEN: Final = 100  # pairs of lists on the page that are open from the beginning
@@ -342,7 +344,8 @@ def _matrix(result: Comparison, boards: Sequence[Leaderboard]) -> Iterator[Secti
         title = "Runs by measures" if not place else f"Runs by measures, {place + 1}"
         caption = ", ".join(board.measure for board in part) + "."
         only: Only = "" if len(boards) > 1 else "page"
-        sheets.append(Sheet(title, rows, columns, caption=caption, only=only, id=f"matrix-{place}"))
+        key = SHARED if grouped else _explain_stars(result)
+        sheets.append(Sheet(title, rows, columns, caption=caption, only=only, id=f"matrix-{place}", key=key))
     yield Section("Runs by measures", sheets, words, _values_figure(boards[0]), id="matrix-block")
 
 
@@ -381,6 +384,12 @@ def _mark(row: Difference, level: float) -> str:
     if not row.separated:
         return symbol
     return symbol + next((stars for bar, stars in STARS if row.tests.adjusted < min(bar, 1 - level)), "*")
+
+
+def _explain_stars(result: Comparison) -> str:
+    """The marks of a baseline in a caption."""
+    stars = f"* separated from {result.baseline} (** p < .01, *** p < .001)"
+    return f"{stars}; ? {UNDECIDABLE}; ! {REVERSED}."
 
 
 def _marks(result: Comparison) -> list[Mark]:
@@ -423,7 +432,8 @@ def _ranking(result: Comparison, board: Leaderboard) -> Sheet[RankedSystem]:
         columns.append(Column("ranks", _write_ranks))
     if result.baseline is None:
         columns.append(Column("groups", lambda row: row.groups))
-    return Sheet(heading(board), board.ranking, columns, only="text")
+    key = f"{SHARED} {RANKS}" if result.baseline is None else ""
+    return Sheet(heading(board), board.ranking, columns, only="text", key=key)
 
 
 def _write_ranks(row: RankedSystem) -> str:
@@ -498,7 +508,8 @@ def _explain_lists(found: RunReshuffle) -> str:
     return (
         f"overlap: share of the first {found.k} that both list; τ: Kendall's for lists of different documents, "
         "1 the same list, −1 nothing in common (1 − 2 K^(1/2)/max, Fagin et al. 2003); RBO: rank-biased overlap of the "
-        f"first {found.depth}, p = {found.p:g}, extrapolated. All are means over the orders of equal scores.{_single(found)}"
+        f"first {found.depth}, p = {found.p:g}, extrapolated. All are means over the orders of equal scores."
+        f"{_single(found)}"
     )
 
 
@@ -507,8 +518,8 @@ def _single(found: RunReshuffle) -> str:
     if not found.single:
         return ""
     return (
-        f" For {count_phrase(found.single, 'query', 'queries')} a run lists one document: RBO goes by one rank there, and "
-        "is 1 where the other list begins with that document and 0 where it lacks it."
+        f" For {count_phrase(found.single, 'query', 'queries')} a run lists one document: RBO goes by one rank there, "
+        "and is 1 where the other list begins with that document and 0 where it lacks it."
     )
 
 
@@ -569,7 +580,7 @@ def _legend(result: Comparison) -> Iterator[str]:
     if any(_p_alone(result, each) for each in result.differences):
         yield f"A small p that is not separated: {_interval_beside(choices)} holds 0, so nothing is claimed."
     if result.baseline is None:
-        yield "Runs that share a letter are not separated. ranks: those that the separated pairs leave to a run."
+        yield f"{SHARED} {RANKS}"
     made = "by bets, valid for any law of the differences"
     if choices.get("intervals", BOOTSTRAP) == BOOTSTRAP:
         made = (

@@ -12,7 +12,7 @@ from trueval.evaluation.views.figures import draw_tie_groups, draw_tie_ranges
 from trueval.evaluation.views.queries import belongs
 from trueval.evaluation.views.verdicts import by_merit
 from trueval.report import formats
-from trueval.report.formats import pipes, tabular
+from trueval.report.formats import PREAMBLE, pipes, tabular
 from trueval.report.number_texts import format_value
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.view_texts import plain_value
@@ -88,7 +88,7 @@ def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[P
 
 
 def latex(result: Evaluation, comparison: ComparisonEntry | None = None) -> str:
-    """The table as LaTeX; it needs the package booktabs.
+    """The table as LaTeX; a comment names the package that it needs.
 
     Args:
         result: an evaluation.
@@ -99,7 +99,7 @@ def latex(result: Evaluation, comparison: ComparisonEntry | None = None) -> str:
     """
     best, raised = r"\textbf{{{}}}".format, r"$^{{\mathrm{{{}}}}}$".format
     head, *rows = _rows(result, comparison, formats.latex, best, raised)
-    return tabular(head, rows, "l" * len(head), notes=_notes(result, comparison))
+    return tabular(head, rows, "l" * len(head), notes=[*_notes(result, comparison), PREAMBLE])
 
 
 def markdown(result: Evaluation, comparison: ComparisonEntry | None = None) -> str:
