@@ -142,6 +142,28 @@ def test_every_page_for_users_has_its_place_on_the_site() -> None:
     assert set(named) == pages | made, "mkdocs.yml"
 
 
+# Pages that programs write: docs/make_commands.py, make_keys.py, make_measures.py, make_compared.py.
+GENERATED = {"commands.md", "keys.md", "measures.md", "compared.md"}
+# Pages of whole rooms that came after the pages for users had been cut to a third: each has a limit of its own.
+LATER = {"answers.md", "leaderboard.md", "route.md", "scale.md"}
+MOST_WORDS, MOST_LATER = 35_000, 1_500
+
+
+def words(page: Path) -> int:
+    return len(page.read_text(encoding="utf-8").split())
+
+
+def test_the_pages_for_users_can_be_read_in_an_afternoon() -> None:
+    """A new page counts among all of them, or with those of LATER; evidence and design have folders of their own."""
+    docs = ROOT / "docs"
+    pages = {page.name: words(page) for page in docs.glob("*.md")}
+    assert set(pages) >= GENERATED | LATER
+    use = sum(map(words, (docs / "use").glob("*.md")))
+    counted = {name: count for name, count in pages.items() if name not in GENERATED | LATER}
+    assert sum(counted.values()) + use <= MOST_WORDS, sorted(counted.items(), key=lambda each: -each[1])
+    assert {name: pages[name] for name in LATER if pages[name] > MOST_LATER} == {}
+
+
 def test_pages_of_the_site_link_to_pages_that_are_there(tmp_path: Path) -> None:
     """Of all that make_site.py writes for Zensical: links between pages; tests/test_site.py follows them as HTML."""
     make_site.stage(tmp_path)

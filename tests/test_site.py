@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import json
 import math
 import random
@@ -17,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from docs import make_commands
-from docs.site import commands, tour
+from docs.site import commands, reference, tour
 
 import trueval as tv
 from trueval.errors import PolicyError
@@ -86,6 +89,24 @@ def test_the_tour_prints_what_the_notebook_holds(monkeypatch: pytest.MonkeyPatch
     assert tour.executed(changed)["cells"][0]["outputs"][0]["text"] == ["1\n"]
 
 
+def test_what_a_measure_of_ones_own_is_made_of_is_in_the_reference() -> None:
+    """All that the pages which write one import of us, each documented."""
+    documented = [find(name) for name in reference.OWN]
+    assert all(inspect.getdoc(value) for value in documented)
+    for page in ("docs/python.md", "CONTRIBUTING.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        code = next(each for each in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL) if "register(" in each)
+        imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+        names = [f"{node.module}.{each.name}" for node in imports for each in node.names]
+        assert len(names) >= 6
+        assert [name for name in names if not any(find(name) is value for value in documented)] == []
+
+
+def find(name: str) -> object:
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
 def broken(links: Iterator[tuple[Path, str]], site: Path) -> list[str]:
     """Links inside of the site that lead to no file, or to no anchor of their page."""
     found = []
@@ -146,6 +167,7 @@ def test_what_the_plugins_make_is_there(site: Path) -> None:
     documented = document(site / "api" / "functions.html").anchors | document(site / "api" / "classes.html").anchors
     assert offered <= documented
     assert "trueval.errors.InputError" in document(site / "errors.html").anchors
+    assert set(reference.OWN) <= document(site / "api" / "own_measures.html").anchors
     assert "&gt;&gt;&gt; </span>" in (site / "api" / "functions.html").read_text(encoding="utf-8")  # doctests are code
 
 

@@ -43,6 +43,31 @@ CLASSES = """# Classes
 
 What the [functions](functions.md) take and return.
 """
+OWN_MEASURES = """# For a measure of your own
+
+What a measure is made of that you write and register: [ten lines that do so](../python.md#a-measure-of-your-own). In
+shapes, `query` is a query of the judgments and `row` a judged document that the run lists; ranks count from 1. A
+policy fills in the parameters `rel` (REL), `gain` (GAIN) and `base` (BASE) where a measure has them.
+"""
+# In the order of writing a measure: its definition, its parameters, what is known of a query, and its values.
+OWN = (
+    "trueval.measures.measure.Definition",
+    "trueval.measures.measure.register",
+    "trueval.specs.Parameter",
+    "trueval.specs.number_in_range",
+    "trueval.specs.choice",
+    "trueval.measures.parameters.REL",
+    "trueval.measures.parameters.GAIN",
+    "trueval.measures.parameters.BASE",
+    "trueval.measures.parameters.is_relevant",
+    "trueval.measures.parameters.count_relevant",
+    "trueval.measures.parameters.gains_of",
+    "trueval.standings.standings.Standings",
+    "trueval.measures.orders.weights.WeightTable",
+    "trueval.measures.orders.weights.Top",
+    "trueval.measures.linear.linear",
+    "trueval.measures.measure.Values",
+)
 ERRORS = """# Errors and what to do
 
 Every message says what is wrong, where, what it must be, and what to do. Below, … stands for what a message fills
@@ -74,6 +99,7 @@ def pages() -> dict[str, str]:
     return {
         "api/functions.md": "\n".join([FUNCTIONS, *map(_member, functions)]),
         "api/classes.md": "\n".join([CLASSES, *map(_member, classes)]),
+        "api/own_measures.md": "\n".join([OWN_MEASURES, *(f"::: {name}\n" for name in OWN)]),
         "tour.md": tour.markdown(tour.read()),
         "errors.md": "\n".join([ERRORS, *_errors()]),
     }
