@@ -57,9 +57,9 @@ def test_two_things_are_done_side_by_side() -> None:
 def test_a_process_that_is_ended_from_outside_is_no_fault_of_ours() -> None:
     """Systems that run out of memory kill the largest."""
     with Processes(2) as executor:
-        with pytest.raises(InputError, match="was ended from outside"):
+        with pytest.raises(InputError, match="was killed from outside"):
             list(executor.map(os._exit, [9]))
-        with pytest.raises(InputError, match="was ended from outside"):
+        with pytest.raises(InputError, match="was killed from outside"):
             list(executor.map(abs, [-1]))
 
 

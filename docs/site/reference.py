@@ -45,7 +45,7 @@ What the [functions](functions.md) take and return.
 """
 OWN_MEASURES = """# For a measure of your own
 
-What a measure is made of that you write and register: [ten lines that do so](../python.md#a-measure-of-your-own). In
+The parts of a measure that you write and register: [ten lines that do so](../python.md#a-measure-of-your-own). In
 shapes, `query` is a query of the judgments and `row` a judged document that the run lists; ranks count from 1. A
 policy fills in the parameters `rel` (REL), `gain` (GAIN) and `base` (BASE) where a measure has them.
 """

@@ -168,7 +168,7 @@ def _map_ahead(pool: Any, work: Callable[[Item], Result], items: Iterable[Item],
                 wait(unfinished, return_when=FIRST_COMPLETED)
     except BrokenExecutor as error:
         raise InputError(
-            "A process that shared the work was ended from outside, as systems do that run out of memory. "
+            "A worker process was killed from outside, as happens when memory runs out. "
             "Close other programs, and run it again."
         ) from error
     finally:

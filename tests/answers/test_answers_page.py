@@ -81,7 +81,7 @@ def _result(retrieval: int, reading: int, undecided: int, ends: tuple[float, flo
         (_result(2, 9, 1, (-0.5, -0.1)), "Reading limits log most"),
         (_result(5, 4, 1, (-0.2, 0.3)), "Whether retrieval or reading limits log more is not separated"),
         (_result(2, 1, 7, (0.1, 0.2)), "Missing labels limit what can be said of log"),
-        (_result(0, 0, 0, (0.0, 0.0)), "Nothing limits log: its answers make all 10 claims of the references."),
+        (_result(0, 0, 0, (0.0, 0.0)), "Nothing limits log: its answers contain all 10 claims of the references."),
     ],
 )
 def test_the_sentence_names_what_limits_only_where_questions_tell(result: AnswersEvaluation, said: str) -> None:

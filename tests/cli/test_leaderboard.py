@@ -106,7 +106,7 @@ def test_a_model_without_a_task_has_no_mean(trueval: Command, published: Path) -
     (published / "org__base" / "0123abc" / "Task3.json").unlink()
     found = trueval("leaderboard", published)
     assert found.status == 0
-    assert "nothing is averaged over what is there: org/base lacks Task3." in found.err
+    assert "since means over different tasks are not compared: org/base lacks Task3." in found.err
 
 
 def remove_judgments(tasks: Path) -> None:

@@ -118,7 +118,7 @@ def test_an_entry_adds_the_indexes_of_a_system() -> None:
 
 
 def test_only_an_engine_knows_its_own_memory() -> None:
-    with pytest.raises(PolicyError, match="The memory of milvus has no formula here"):
+    with pytest.raises(PolicyError, match="No formula for the memory of milvus is known"):
         memory_of_vectors("milvus", 10, 8)
     with pytest.raises(PolicyError, match="Did you mean flat"):
         memory_of_vectors("flaat", 10, 8)

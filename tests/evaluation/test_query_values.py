@@ -70,10 +70,10 @@ def test_what_are_not_the_values_of_queries_is_refused(tmp_path: Path) -> None:
     for wrong in ({"expected": ["x"]}, {"sd": [[0.1]]}):
         right = {name: ["run"] if kind == pl.String else [0.5] for name, kind in SCHEMA.items()}
         pl.DataFrame({**right, **wrong}).write_parquet(path)
-        with pytest.raises(InputError, match=r"queries\.parquet: not the values of queries"):
+        with pytest.raises(InputError, match=r"queries\.parquet: not a file of per-query values"):
             read_queries(path, "run")
     pl.DataFrame({"run": ["run"]}).write_parquet(path)
-    with pytest.raises(InputError, match=r"queries\.parquet: not the values of queries"):
+    with pytest.raises(InputError, match=r"queries\.parquet: not a file of per-query values"):
         read_queries(path, "run")
 
 

@@ -86,7 +86,7 @@ def test_where_nothing_varies_there_is_a_reason_and_no_number() -> None:
         correlate([CorrelationStratum(x, np.zeros(10))], names=("drop", "the change")),
         correlate([CorrelationStratum(x[:5], x[:5])]),
     )
-    assert same.reason == "the change is the same for every query, so that there is no order to compare."
+    assert same.reason == "the change is the same for every query, so there is no order to compare."
     assert few.reason == "5 queries are too few: 6 are the least."
     rare = correlate(
         [CorrelationStratum(x, np.eye(10)[9])], names=("drop", "the change")

@@ -85,11 +85,11 @@ def test_a_file_without_a_stamp_from_an_older_version_is_named(tmp_path: Path, n
     [
         (b'"x": 1', b'"x": 2', "results.json was changed after it was written"),
         (b'{\n "kind"', b'{ "kind"', "results.json was changed after it was written"),
-        (b'"results.csv": "', b'"results.csv": "0', "results.json: the stamp of its generation was changed"),
-        (b'"results.csv"', b'"../results.csv"', "results.json: the stamp of its generation was changed"),
-        (b'"id": "', b'"id": "0', "results.json: the stamp of its generation was changed"),
-        (b'"}}\n}\n', b'"}},\n "x": 2\n}\n', "results.json: the stamp of its generation was changed"),
-        (b'"}}\n}\n', b"", "results.json: the stamp of its generation was changed"),
+        (b'"results.csv": "', b'"results.csv": "0', "results.json: the stamp at its end was changed"),
+        (b'"results.csv"', b'"../results.csv"', "results.json: the stamp at its end was changed"),
+        (b'"id": "', b'"id": "0', "results.json: the stamp at its end was changed"),
+        (b'"}}\n}\n', b'"}},\n "x": 2\n}\n', "results.json: the stamp at its end was changed"),
+        (b'"}}\n}\n', b"", "results.json: the stamp at its end was changed"),
     ],
 )
 def test_a_file_that_was_edited_is_named(tmp_path: Path, old: bytes, new: bytes, said: str) -> None:

@@ -143,7 +143,7 @@ def evaluate_answers(
         raise PolicyError(f"level must be above 0 and below 1. Got {level}.")
     if people is not None and judged is None:
         raise InputError(
-            "People's labels correct a judge's, and there is no judged table. Give people's as that table."
+            "People's labels correct a judged table, and none is given. Give one, or people's labels as that table."
         )
     chosen = find_measures(measures, judged=judged is not None)
     found = JudgedLog.of(log, judged)

@@ -180,7 +180,9 @@ def _make_judge(plan: JudgePlan, log: AnswerLog, account: Account) -> Judge:
     from trueval.golden.build.judge_choice import model_judge
 
     if plan.model.startswith(REPLAY):
-        raise InputError(f"{plan.model}: a ledger is resumed by naming its judge with --ledger. Name the model.")
+        raise InputError(
+            f"{plan.model}: answers are not judged by replay. Name the model as --judge, and the ledger with --ledger."
+        )
     if plan.model.startswith(FROM_LABELS):
         path = plan.model.removeprefix(FROM_LABELS)
         judged, found = read_judged(path, log), dict[tuple[str, str], int]()

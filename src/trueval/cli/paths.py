@@ -118,4 +118,6 @@ def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
         raise typer.BadParameter(f"{repeated[0]} is given twice. {cure}", param_hint="QRELS RUN...")
     names = [name for name, times in Counter(file.name for file in named).items() if times > 1]
     if names:
-        raise typer.BadParameter(f"Two runs are called {names[0]!r}. Name them apart.", param_hint="RUN...")
+        raise typer.BadParameter(
+            f"Two runs are called {names[0]!r}. Give one another name: name=path.", param_hint="RUN..."
+        )

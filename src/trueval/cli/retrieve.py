@@ -274,10 +274,10 @@ def _retrieve_live(
     if given := [name for name in other if getattr(search, name) not in (None, False)]:
         names = " ".join(f"--{name.replace('_', '-')}" for name in given)
         raise typer.BadParameter(
-            "goes with a pipeline or an index; how many documents to ask for is -k.", param_hint=names
+            "goes with a pipeline or an index, not with --live. Ask for more documents with -k.", param_hint=names
         )
     if collection is None:
-        raise typer.BadParameter("name what has the queries.", param_hint="COLLECTION")
+        raise typer.BadParameter("name the collection whose queries are asked.", param_hint="COLLECTION")
     written.check(output.out)
     with remarks(), bars() as bar:
         step = bar("reading")

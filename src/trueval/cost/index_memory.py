@@ -108,7 +108,9 @@ def memory_of_vectors(spec: str, documents: int, dimension: int) -> Memory:
     kind, chosen = read_spec(spec)
     if not issubclass(kind, Dense):
         known = ", ".join(each for each in HOMES if each in KINDS)
-        raise PolicyError(f"The memory of {name} has no formula here. There is one for: {known}.")
+        raise PolicyError(
+            f"No formula for the memory of {name} is known. There is one for {known}. Ask the engine itself."
+        )
     values = {name: chosen.get(name, one.default) for name, one in kind.parameters.items()}
     return FORMULAS[kind.name](values, documents, dimension)
 

@@ -157,4 +157,4 @@ def read_queries(path: Path, run: str) -> pl.DataFrame:
         return rows.select(*wanted).cast(wanted).collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = str(error).partition("\n")[0]
-        raise Place(str(path)).error(f"not the values of queries ({first}). Write the results again.") from error
+        raise Place(str(path)).error(f"not a file of per-query values ({first}). Write the results again.") from error

@@ -204,5 +204,5 @@ def choose(policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
     if policy is None:
         return convention(name, **single)
     if name is not None:
-        raise PolicyError("policy and convention both say where to begin. Give one of them.")
+        raise PolicyError("policy and convention are both given, and each sets every choice. Give one of them.")
     return policy.but(**single)

@@ -200,7 +200,7 @@ def audit_blocks(
             gathered.setdefault(regime, _RegimeResults(regime, run)).add(run, part, everything, chosen)
         _compare(gathered, runs)
     if not gathered:
-        raise InputError("There is no run to audit. It needs one regime at least.")
+        raise InputError("There is nothing to audit. Give at least one regime of scoring.")
     results = tuple(found.result() for found in gathered.values())
     said = [note for result in results for note in result.scores.notes]
     return Audit(wanted, results, order, tuple(dict.fromkeys([*notes, *said])))

@@ -129,7 +129,7 @@ def _load_models(models: Sequence[str], dtypes: Sequence[str], setup: Mapping[st
     hosted = next((name for name in models if is_hosted(name)), None)
     if hosted is not None:  # before hours of passes of the others
         raise PolicyError(
-            f"{hosted} is hosted: its service chooses the format that it runs in, so that no two can be compared here. "
+            f"{hosted} is hosted: its service chooses the format that it runs in, so no two can be compared here. "
             "Make a run of it with trueval retrieve, and see with trueval evaluate what its ties can change."
         )
     options = {name: value for name, value in setup.items() if value is not None}

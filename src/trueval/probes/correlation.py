@@ -127,13 +127,13 @@ def correlate(
     >>> found.spearman.value, found.kendall.value, found.queries
     (1.0, 1.0, 6)
     >>> correlate([CorrelationStratum(x, np.zeros(6))], names=("drop", "loss")).reason
-    'loss is the same for every query, so that there is no order to compare.'
+    'loss is the same for every query, so there is no order to compare.'
     """
     told = [each for each in strata if not each.lacks]
     if not told:
         same = names[0] if not strata or strata[0].lacks == "x" else names[1]
         queries = int(np.any([each.known for each in strata], axis=0).sum()) if strata else 0
-        reason = f"{same} is the same for every query, so that there is no order to compare."
+        reason = f"{same} is the same for every query, so there is no order to compare."
         if not queries:
             reason = "no query has both values: each stays as it is, or nothing is known of it."
         return Correlations(NOTHING, NOTHING, queries, reason)

@@ -133,7 +133,7 @@ def stamp_of(data: bytes) -> dict[str, Any] | None:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         whole = False
     if not whole:
-        raise InputError("the stamp of its generation was changed.")
+        raise InputError("the stamp at its end was changed, which says what files belong together.")
     return dict(stamp)
 
 

@@ -66,7 +66,7 @@ def retrieve(
     chosen = chosen if route is None else chosen.routed(route)
     texts = chosen.read_collection(collection, queries=queries, qrels=qrels)
     if rel is not None and texts.judgments is None:
-        raise PolicyError(f"rel needs judgments. {texts.source} has none.")
+        raise PolicyError(f"rel needs judgments, and {texts.source} has none. Name them by qrels, or leave rel out.")
     found = chosen.retrieve(texts, cache=cache, begin=begin, max_cost=max_cost, executor=executor)
     if texts.judgments is None or not texts.judgments.frame.height:
         return found

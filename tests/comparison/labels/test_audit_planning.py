@@ -80,7 +80,7 @@ def test_a_width_must_be_a_size_and_the_measure_not_refused() -> None:
         labels_needed(of_queries(), 0)
     judge = made(10, 1)
     refused = correct(tied_run(10, 3), judge, passages(judge, [("q1", "a"), ("q2", "b")]), "RR").corrections[0]
-    with pytest.raises(PolicyError, match="No labels make an interval of what is refused: RR"):
+    with pytest.raises(PolicyError, match="More labels give no interval of a value that cannot be corrected: RR"):
         labels_needed(refused, 0.1)
 
 

@@ -177,7 +177,7 @@ def test_pairs_are_in_the_order_of_the_ranking_and_found_in_either() -> None:
     against = power_of_scores(scores, baseline="b")
     assert [(pair.first, pair.second) for pair in against.measures[0].pairs] == [("a", "b"), ("c", "b")]
     with pytest.raises(
-        InputError, match=r"a and c on nDCG@10 were not asked about. Known are a and b on nDCG@10, c and"
+        InputError, match=r"a and c on nDCG@10 were not analyzed. Analyzed are a and b on nDCG@10, c and"
     ):
         against.pair("nDCG@10", "a", "c")
 

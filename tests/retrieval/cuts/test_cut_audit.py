@@ -582,7 +582,7 @@ def test_what_nobody_can_see_is_not_said_to_be_no_cut():
     def told(*runs: Any, **choices: Any) -> str:
         return quoted(cut_runs(runs, 2, **choices))
 
-    line = "the list ends with the score of rank 2, so that nobody can see what is cut there"
+    line = "the list ends with the score of rank 2, so what is cut there cannot be seen"
     assert told(one, one) == f"In 2 of 2 queries {line}."
     assert told(one | {"r": {"x": 1.0}}, one | {"r": {"x": 1.0}}) == (
         f"In 1 of 2 queries {line}; in none of the others does the cut at 2 fall inside a group of equal scores."

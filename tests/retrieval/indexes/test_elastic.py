@@ -313,9 +313,9 @@ def test_the_extra_is_named_where_the_client_is_not_installed(monkeypatch: pytes
         ("elastic(url='localhost:9200')", "must begin with http"),
         ("elastic(url='http://me:word@host:9200')", "holds a password"),
         ("elastic(url='http://[::1')", "url of elastic is not an address"),
-        ("elastic(M=8)", "plays no part in search='bm25'"),
-        ("elastic(search='dense', analyzer='french')", "plays no part in search='dense'"),
-        ("elastic(search='dense', index='flat', num_candidates=9)", "plays no part in index='flat'"),
+        ("elastic(M=8)", "has no effect with search='bm25'"),
+        ("elastic(search='dense', analyzer='french')", "has no effect with search='dense'"),
+        ("elastic(search='dense', index='flat', num_candidates=9)", "has no effect with index='flat'"),
         ("elastic(num_candidate=9)", "Did you mean num_candidates"),
     ],
 )

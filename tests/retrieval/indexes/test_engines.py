@@ -103,9 +103,9 @@ def test_what_cannot_be_done_is_told_before_the_work(
 ):
     url = f"url='{server.url}'"
     cases = [
-        ({"index": {"spec": f"elastic({url})"}}, r"Got elastic.*belongs into \[sparse\]"),
-        ({"sparse": {"index": "milvus"}}, r"Got milvus, which belongs into \[index\]"),
-        ({"sparse": {"index": "milvus(search='hybrid')"}}, r"belongs into \[index\]"),
+        ({"index": {"spec": f"elastic({url})"}}, r"Got elastic.*belongs in \[sparse\]"),
+        ({"sparse": {"index": "milvus"}}, r"Got milvus, which belongs in \[index\]"),
+        ({"sparse": {"index": "milvus(search='hybrid')"}}, r"belongs in \[index\]"),
         ({"index": {"spec": "milvus(search='hybrid')", "scoring": "float32"}}, "leave them out"),
         ({"index": {"spec": "elastic(url='http://127.0.0.1:9', search='dense')"}}, "Is the server running"),
         ({"index": {"spec": "milvus(uri='http://127.0.0.1:9', timeout=2)"}}, "Is the server running"),

@@ -261,9 +261,9 @@ def test_the_extra_is_named_where_milvus_lite_is_not_installed(monkeypatch: pyte
         ("milvus(uri='corpus')", r"ends with \.db"),
         (
             "milvus(search='bm25', M=8)",
-            "plays no part in search='bm25'. It goes with search='dense' or search='hybrid'",
+            "has no effect with search='bm25'. It goes with search='dense' or search='hybrid'",
         ),
-        ("milvus(index='flat', efSearch=8)", "plays no part in index='flat'"),
+        ("milvus(index='flat', efSearch=8)", "has no effect with index='flat'"),
         ("milvus(k=10)", "It goes with search='hybrid'"),
         ("milvus(uri='http://me:word@host:19530')", "holds a password"),
         ("milvus(analyser='standard')", "Did you mean analyzer"),

@@ -382,9 +382,9 @@ def test_files_are_read_with_their_place(tmp_path: Path):
 
 
 def test_stages_that_do_not_fit_are_refused(collection: Collection, log: list[tuple[str, int]]):
-    with pytest.raises(InputError, match=r"belongs into \[rerank\]"):
+    with pytest.raises(InputError, match=r"belongs in \[rerank\]"):
         made(embed={"model": "reranker"}).retrieve(collection)
-    with pytest.raises(InputError, match=r"belongs into \[sparse\]"):
+    with pytest.raises(InputError, match=r"belongs in \[sparse\]"):
         made(index={"spec": "bm25"}).retrieve(collection)
     with pytest.raises(InputError, match="an index of words"):
         made(sparse={"index": "flat"}).retrieve(collection)

@@ -86,7 +86,7 @@ def _answer(result: AnswersEvaluation) -> Answer:
         )
     claims = count_phrase(total, "claim", "claims")
     if found.answered == total:
-        return Answer(f"Nothing limits {result.log}: its answers make all {claims} of the references.", QUESTION)
+        return Answer(f"Nothing limits {result.log}: its answers contain all {claims} of the references.", QUESTION)
     most = _limit(found)
     told = "; ".join(f"{percent(count / total)} {words}" for count, words in shares.values() if count)
     sentence = (

@@ -159,7 +159,7 @@ def self_test(
         limits = name_measures(limits, runs[0].measures, runs[0].policy)
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if not drops:
-        raise PolicyError("A self-test needs --max-drop: only a drop is told by an interval that chance moves.")
+        raise PolicyError("A self-test counts how often a drop is found where there is none. Give --max-drop X.")
     if unknown := next((name for name in choices if name not in ComparisonChoices.__dataclass_fields__), None):
         raise PolicyError(
             f"Unknown choice {unknown!r} of a comparison.{nearest(unknown, ComparisonChoices.__dataclass_fields__)}"

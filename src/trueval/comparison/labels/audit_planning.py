@@ -62,11 +62,11 @@ def labels_needed(correction: Correction, width: float) -> LabelsNeeded:
     if not 0 < width < math.inf:
         raise PolicyError(f"width must be a number above 0, such as 0.05. Got {width!r}.")
     if correction.refused is not None:
-        raise PolicyError(f"No labels make an interval of what is refused: {correction.refused}")
+        raise PolicyError(f"More labels give no interval of a value that cannot be corrected: {correction.refused}")
     if math.isnan(correction.corrected.se):
         raise PolicyError(
-            f"{correction.measure} of {correction.run} has no interval yet, so that nothing is known of a narrower "
-            "one. Grade more with trueval golden audit."
+            f"{correction.measure} of {correction.run} has no interval yet, so nobody can say how many labels a "
+            "narrower one takes. Grade more with trueval golden audit."
         )
     least = width_after(correction, _open(correction))
     more = fewest(correction, lambda after: after.width <= width)

@@ -148,7 +148,8 @@ def _check(audited: AuditSample) -> None:
         if audited.population.get(stratum, 0) < count:
             raise place.error(
                 f"stratum {stratum!r} has {count} {'queries' if by_query else 'passages'} in the sample and a "
-                f"population of {audited.population.get(stratum, 0)}. A sample cannot be larger than what it is from."
+                f"population of {audited.population.get(stratum, 0)}. A sample cannot be larger. Put the "
+                "files back as they were drawn."
             )
 
 

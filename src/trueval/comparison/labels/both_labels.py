@@ -104,13 +104,15 @@ class LabelSets:
         """
         place, (low, high) = Place(self.judge.source), self.audited.scale
         if "facet" in self.judge.frame.columns:
-            raise PolicyError("Corrections need judgments without facets: people graded a passage, not a facet of it.")
+            raise PolicyError(
+                "Corrections need judgments without facets: people grade passages, not facets. Remove their column."
+            )
         strange = self.audited.items.join(self.judged, on=list(KEYS), how="anti")
         if len(strange):
             query, document = strange.select(KEYS).row(0)
             raise place.error(
-                f"document {document!r} of query {query!r} is in the audit and not judged here, as {len(strange)} in "
-                "all. Give the judgments that the sample was drawn from, or draw a new sample."
+                f"document {document!r} of query {query!r} is in the audit and not judged here; such documents: "
+                f"{len(strange)}. Give the judgments that the sample was drawn from, or draw a new sample."
             )
         populations = sum(self.audited.population.values())
         drawn_from = self.judged["query_id"].n_unique() if self.audited.design == "queries" else len(self.judged)

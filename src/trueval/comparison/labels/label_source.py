@@ -278,7 +278,9 @@ def under_grades(audited: AuditSample, mapping: Mapping[float, float] | None) ->
 
 def _refuse_facets(judgments: Judgments, labels: str) -> None:
     if "facet" in judgments.frame.columns:
-        raise PolicyError(f"--labels {labels} needs judgments without facets: people graded a passage, not a facet.")
+        raise PolicyError(
+            f"--labels {labels} needs judgments without facets: people grade passages, not facets. Remove their column."
+        )
 
 
 def _of_queries(judgments: Judgments, chosen: Bools) -> Judgments:

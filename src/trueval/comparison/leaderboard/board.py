@@ -182,7 +182,10 @@ def rank_values(
     if partial:
         named = "; ".join(f"{name} lacks {', '.join(lacks[name][:MOST_NAMED])}" for name in partial[:MOST_NAMED])
         more = f" (and {len(partial) - MOST_NAMED} more systems)" if len(partial) > MOST_NAMED else ""
-        notes = [*notes, f"without a value over tasks, because nothing is averaged over what is there: {named}{more}."]
+        notes = [
+            *notes,
+            f"without a mean over tasks, since means over different tasks are not compared: {named}{more}.",
+        ]
     return LeaderboardResult(
         published, level, len(systems), tuple(tasks), tuple(boards), {"seed": seed, **choices}, tuple(notes)
     )
@@ -235,7 +238,9 @@ def _task_values(aligned: AlignedScores, measure: int) -> TaskValues:
     """The values of a task, turned so that higher is better."""
     kept = np.flatnonzero(aligned.kept[:, measure])
     if not len(kept):
-        raise InputError(f"No query counts for {aligned.measures[measure]}: some system has no value for each.")
+        raise InputError(
+            f"{aligned.measures[measure]}: no query has a value for every system. Leave out the systems or the measure."
+        )
     sign = 1.0 if aligned.measures[measure].better == "higher" else -1.0
     ends = [sign * each[:, kept, measure].mean(axis=1) for each in (aligned.lowest, aligned.highest)]
     variance = (aligned.sd[:, kept, measure] ** 2).sum(axis=1) / len(kept) ** 2

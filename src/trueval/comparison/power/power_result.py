@@ -160,7 +160,7 @@ class Power(Result):
                     return pair
         names = [f"{pair.first} and {pair.second} on {each.measure}" for each in self.measures for pair in each.pairs]
         known = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        raise InputError(f"{first} and {second} on {measure} were not asked about. Known are {known}.")
+        raise InputError(f"{first} and {second} on {measure} were not analyzed. Analyzed are {known}.")
 
     def to_polars(self) -> pl.DataFrame:
         """One row per measure and pair as a polars frame, without the curves; null if not available."""

@@ -133,7 +133,7 @@ def _answer(
     question = "Which run is better?" if runs == 2 else "Which run is best?"
     question = question if baseline is None else f"Is a run better than {baseline}?"
     if not boards or not shown[0]:
-        return Answer("No query counts for these runs, so that nothing can be compared.", question)
+        return Answer("No query has a value for all of these runs, so nothing can be compared.", question)
     board, pair = boards[0], shown[0][0]
     found = pair.found
     if (same := identical_note(found.first, found.second)) in result.notes:

@@ -1,4 +1,4 @@
-"""The view of a leaderboard: who is best, who cannot be told apart from whom, and what each value is worth."""
+"""The view of a leaderboard: who is best, who is separated from whom, and what each value is worth."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def _answer(result: LeaderboardResult, board: Board) -> Answer:
     group = [row.system for row in board.rows[1:] if row.group == best.group]
     what: Sentence = (f"{best.system} has the best {board.measure}, ", Quantity(best, "value"), f", over {over}.")
     if not best.group:
-        sure = "One observation says nothing about ranks: they need two tasks, or the runs."
+        sure = "Ranks need two tasks at least, or the runs themselves."
     elif group:
-        sure = f"It is not told apart from {_list(group)}."
+        sure = f"It is not separated from {_list(group)}."
     else:
-        sure = "Every other system is told apart from it."
+        sure = "It is separated from every other system."
     unit = "tasks" if result.published else "queries"
     sure += f" Intervals of ranks hold together, over {unit}, at {result.level:.0%}." if best.group else ""
     change = (
@@ -272,7 +272,7 @@ def _legend(result: LeaderboardResult) -> Iterator[str]:
         f"ranks: those that a system may have; all hold together at level {result.level:g}, over {unit}. A system is "
         "below those that are separated from it as better, and above those separated as worse."
     )
-    yield "group: its leader is the best system of no earlier group, from which no system of the group is told apart."
+    yield "group: its leader is the best system of no earlier group, from which no system of the group is separated."
     if len(result.tasks) > 1:
         yield "mean rank: over tasks, equal values sharing the mean of their ranks."
         yield "Borda: sum over tasks of the number of systems less the rank, as MMTEB counts it."

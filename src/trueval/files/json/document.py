@@ -65,7 +65,9 @@ def _decode(text: str, source: str) -> Any:
     except OverflowError as error:
         number = str(error)
         line = text.count("\n", 0, max(text.find(number), 0)) + 1
-        raise Place(source, line).error(f"the number {number[:40]} is too large for a double (1.8e308).") from None
+        raise Place(source, line).error(
+            f"the number {number[:40]} is too large for a double (1.8e308). Rescale it."
+        ) from None
 
 
 def _float(text: str) -> float:

@@ -57,7 +57,7 @@ def _parse_numbers_apart(text: bytes, form: RowForm, table: RowTable) -> pl.Data
     """Find the row at fault; or, where only ranks do not parse, read the rest."""
     frame = parse_rows(text, " ", form, columns=form.needed, strings=True, more=True)
     if frame is None:
-        raise Place(table.source).error(f"the text cannot be read as {form.words}.")
+        raise Place(table.source).error(f"the text cannot be read as {form.words}. Write it again, one row a line.")
     for name, kind in form.types.items():
         if name not in frame.columns:
             continue

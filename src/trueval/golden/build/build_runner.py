@@ -378,7 +378,7 @@ def _refuse_blanks(pool: pl.DataFrame, source: str) -> None:
         wrong = next((each for each in pool[name].unique(maintain_order=True) if each != "".join(each.split())), None)
         if wrong is not None:
             raise InputError(
-                f"{source}: the id {wrong!r} holds white space, which parts the columns of qrels.trec and top.trec. "
+                f"{source}: the id {wrong!r} holds white space, which separates columns of qrels.trec and top.trec. "
                 "Give it another id. Nothing was sent to be graded."
             )
 

@@ -177,7 +177,7 @@ def compare_by(
 
     def compare(batches: Sequence[tuple[str, ...]]) -> list[tuple[str, ...] | None]:
         if stopped is not None and stopped.is_set():
-            raise InputError("The refinement was stopped.")
+            raise InputError("The refinement was stopped. Run the same command again: what was answered is kept.")
         questions = []
         for batch in batches:
             # The same texts in the same order get another sample number, since one answer would otherwise count twice.

@@ -204,7 +204,7 @@ def _check(names: Sequence[str], real: object, real_runs: Sequence[object]) -> N
     if len(names) < 2:
         raise PolicyError(f"an order takes runs of two systems at least. Got {len(names)}.")
     if real is None and real_runs:
-        raise PolicyError("runs on real questions need judgments of these: name them as real.")
+        raise PolicyError("runs on real questions need judgments of these questions. Give them as real (--real).")
     if real_runs and len(real_runs) != len(names):
         raise PolicyError(
             f"runs on real questions must be of the same systems, in the same order. Got {len(real_runs)} for "

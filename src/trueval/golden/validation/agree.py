@@ -111,7 +111,7 @@ def read_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[fl
     names = [file.name.removesuffix(".qrels") for file in files]
     twice = next((name for name in names if names.count(name) > 1 or name == PEOPLE), None)
     if twice is not None:
-        raise InputError(f"Two judges would be called {twice!r}. Name them apart, as name=path.")
+        raise InputError(f"Two judges would be called {twice!r}. Give one another name: name=path.")
     return [read_labels(file.path, name, how, scale) for name, file in zip(names, files, strict=True)]
 
 

@@ -206,7 +206,9 @@ def _measure(
     means, name = _means(place, found), str(measure)
     runs, everyone = [each.name for each in found[0].scores], list(range(len(found[0].scores)))
     if np.isnan(means.means).any():
-        raise InputError(f"{name}: a set of labels counts no query. Choose another measure, or look at the labels.")
+        raise InputError(
+            f"{name}: no query has a value under one of the label sets. Choose another measure, or correct the labels."
+        )
     best = top_of(means.means[0], top)
     said = [ahead(each.comparison, name) for each in found]
     places = range(1, len(judges) + 1)

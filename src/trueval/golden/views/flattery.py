@@ -76,7 +76,7 @@ def _answer(result: Flattery) -> Answer:
         )
         return Answer(sentence, question, sure, "Systems of another sort than these may be flattered in another way.")
     return Answer(
-        f"It cannot be told yet whether the order on written questions holds: {same} of {pairs} of systems are in the "
+        f"It is not known yet whether the order on written questions holds: {same} of {pairs} of systems are in the "
         "same order on both for sure, none is the other way round for sure.",
         question,
         sure,

@@ -99,7 +99,9 @@ class CallLog:
                 file.seek(self._read)
                 new = file.read()
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read ({error.strerror}). It says what was spent.") from None
+            raise InputError(
+                f"{self.path}: cannot be read ({error.strerror}), and it holds what was spent. Correct its rights."
+            ) from None
         whole = new[: new.rfind(b"\n") + 1]
         lines = [(line, _entry(line)) for line in whole.splitlines()]
         damaged = [line for line, entry in lines if entry is None and not _is_half(line)]

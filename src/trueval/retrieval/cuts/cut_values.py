@@ -72,10 +72,10 @@ def choose_cut_measure(
     plain = PLAIN if judged is None else default_measures(k, judged)
     wanted, chosen = fill_defaults(judged, measures, policy, choices, plain=plain, rubric=rubric_measures(k))
     if chosen.depth is not None:
-        raise PolicyError("Cuts are looked at where k is, past which lists must go. Leave depth out.")
+        raise PolicyError("Lists must go past k, since what ties at rank k is looked at. Leave depth out.")
     for name in ("judged_only", "skip_first"):
         if getattr(chosen, name):
-            raise PolicyError(f"{name} would measure other documents than the first {k}, of which contexts are made.")
+            raise PolicyError(f"{name} would measure other documents than the first {k} of the context. Leave it out.")
     return CutMeasure(judged, () if judged is None else wanted, chosen)
 
 

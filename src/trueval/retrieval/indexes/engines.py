@@ -151,10 +151,10 @@ class Engine(LocalIndex):
             having = [each for each, names in cls.modes.items() if name in names]
             if having and mode not in having:
                 words = " or ".join(f"search={each!r}" for each in having)
-                raise PolicyError(f"{name} of {cls.name} plays no part in search={mode!r}. It goes with {words}.")
+                raise PolicyError(f"{name} of {cls.name} has no effect with search={mode!r}. It goes with {words}.")
         unused = next((name for name in chosen if name in cls.graph), None)
         if chosen.get("index") == "flat" and unused is not None:
-            raise PolicyError(f"{unused} of {cls.name} plays no part in index='flat'. It goes with index='hnsw'.")
+            raise PolicyError(f"{unused} of {cls.name} has no effect with index='flat'. It goes with index='hnsw'.")
         try:
             address = urlsplit(str(chosen.get(cls.address) or ""))
         except ValueError as error:

@@ -143,7 +143,8 @@ def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) ->
         run = join_hits([part for part, _ in cleaned]).to_run(opened.query_ids, opened.doc_ids, name)
         if not len(run.query_ids):
             raise InputError(
-                f"{name}: a call for {k} documents found nothing, and one for more found {len(deep.frame)}."
+                f"{name}: a call for {k} documents found nothing, and a deeper one found {len(deep.frame)}. "
+                "Check its filters and its limit."
             )
         runs.append(run)
     return runs, [*dict.fromkeys(notes), *_remarks(twice, 0, 0, k, len(opened.query_ids))]

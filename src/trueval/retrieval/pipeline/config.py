@@ -116,7 +116,7 @@ def _check_spec(name: str, found: Settings, at: Where) -> None:
         raise at(name, key).error(f"{key} of [{name}]: {error}") from None
     takes = kind.takes_of(chosen)
     if takes != side and (takes, name) != ("both", "index"):
-        raise at(name, key).error(f"[{name}] takes {wanted}. Got {values[key]}, which belongs into {elsewhere}.")
+        raise at(name, key).error(f"[{name}] takes {wanted}. Got {values[key]}, which belongs in {elsewhere}.")
     stages = found.get("pipeline", {}).get("scoring", STAGES)
     if takes == "both" and (values["scoring"], stages) != ("index", STAGES):
         raise at(name, key).error(

@@ -225,6 +225,6 @@ class StageKeys:
             how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
             raise InputError(
                 f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
-                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
+                "[embed]; a cross-encoder or a model of late interaction belongs in [rerank]."
             )
         return model

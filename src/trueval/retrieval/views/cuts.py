@@ -138,7 +138,7 @@ def _uncut(result: CutAudit, queries: Words) -> Words:
     said, summary = f" does the cut at {result.k} fall inside a group of equal scores", result.summary
     if summary.open:
         line: Words = ("In ", Quantity(summary, "open", COUNT), " of ", *queries)
-        line = (*line, f" the list ends with the score of rank {result.k}, so that nobody can see what is cut there")
+        line = (*line, f" the list ends with the score of rank {result.k}, so what is cut there cannot be seen")
         return (*line, "." if summary.open == summary.queries else f"; in none of the others{said}.")
     last = result.stages.stages[-1] if result.stages else None
     if last is not None and last.changed:

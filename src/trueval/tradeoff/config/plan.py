@@ -184,12 +184,12 @@ def _check_limits(tables: Mapping[str, Mapping[str, object]], toml: Toml, *, pri
     """Refuse limits of quantities that the sweep does not measure: cost without prices, latency without timing."""
     if tables["limits"]["cost"] is not None and not priced:
         raise toml.place("limits", "cost").error(
-            "nothing has a cost here, so none can keep a limit of it. "
+            "nothing has a cost here, so no limit on cost can be checked. "
             'Add a name of the price book, such as [prices] generator = "gpt-5-mini".'
         )
     if tables["limits"]["latency_ms"] is not None and not tables["latency"]["queries"]:
         raise toml.place("limits", "latency_ms").error(
-            "[latency] queries is 0, so that nothing is timed and none can keep a limit of latency. Time some queries."
+            "[latency] queries is 0: nothing is timed, so no limit on latency can be checked. Set it to 1 or more."
         )
 
 

@@ -198,12 +198,12 @@ def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
     ['exact float32', 'int8, exact', 'hnsw']
     """
     if "embed" not in settings:
-        raise InputError("A ladder of losses begins with exact search of vectors. Add [embed] with a model.")
+        raise InputError("Losses are measured from exact search of vectors. Add [embed] with a model.")
     spec, scoring = settings["index"]["spec"], settings["index"]["scoring"]
     dimension, hosted = settings["embed"]["dimension"], is_hosted(settings["embed"]["model"])
     kind, chosen = read_spec(spec)
     if kind.takes_of(chosen) != "vectors":
-        raise InputError(f"A ladder of losses needs an index of vectors alone. Got {spec}; use flat or hnsw.")
+        raise InputError(f"Losses are measured for an index of vectors alone. Got {spec}; use flat or hnsw.")
     storage = chosen.get("storage", "float32") if kind.name in STORED else "float32"
     # A service truncates its vectors itself; requesting longer ones would cost more.
     found = [SearchMethod(EXACT, "flat", dimension if hosted else None, "index")]

@@ -309,7 +309,7 @@ class _Trial:
         for name, values in worth.values.items():
             if not abs(float(np.nanmean(values))) > 0:
                 raise InputError(
-                    f"Exact search has 0 of {name}: there is nothing to lose a part of. Choose another measure."
+                    f"Exact search has a {name} of 0, of which no share can be lost. Choose another measure."
                 )
         sides = built.opened["dense"], whole.opened["dense"]
         return cls(built, *sides, others, exact, worth, depth, judged, bootstrap, clock)
@@ -385,6 +385,8 @@ def _check(spec: str, values: Sequence[int] | None, within: float, by: str) -> N
     if values is not None and (not values or min(values) < 1):
         raise PolicyError(f"Values of efSearch must be integers >= 1, one at least. Got {list(values)}.")
     if not 0 <= within < 1:
-        raise PolicyError(f"within must be a part of exact search from 0 to below 1, such as 0.02. Got {within!r}.")
+        raise PolicyError(
+            f"within must be the share of exact search that may be lost, from 0 to below 1. Got {within!r}."
+        )
     if by not in get_args(By):
         raise PolicyError(f"by must be 'bound' or 'value'. Got {by!r}.")

@@ -158,7 +158,7 @@ def _check_limits(measured: SweepArrays, limits: RuleLimits) -> None:
     }
     for name, (limit, values, cure) in lacking.items():
         if limit is not None and np.isnan(values).all():
-            raise PolicyError(f"No configuration of this sweep has a {name}, so none can keep a limit of it. {cure}")
+            raise PolicyError(f"No configuration of this sweep has a {name}, so no limit on it can be checked. {cure}")
 
 
 def _values_of(measured: SweepArrays, measure: str) -> Floats:

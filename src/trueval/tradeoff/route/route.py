@@ -272,7 +272,7 @@ def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator)
         PolicyError: fewer than two folds, or no repeat.
     """
     if folds < 2 or repeats < 1:
-        raise PolicyError(f"folds must be an integer >= 2, and repeats one >= 1. Got {folds!r} and {repeats!r}.")
+        raise PolicyError(f"folds must be an integer >= 2, and repeats an integer >= 1. Got {folds!r} and {repeats!r}.")
     return [np.array_split(rng.permutation(queries), min(folds, queries)) for _ in range(repeats)]
 
 

@@ -105,7 +105,7 @@ class OnDemandJudging:
             PolicyError: the judgments have another scale than the judge, and none is given.
         """
         if out is None:
-            raise InputError(f"{plan.source}: what a judge says is paid for, and kept. Add --out DIR.")
+            raise InputError(f"{plan.source}: a judge is paid for its answers, which must be kept. Add --out DIR.")
         refuse_unlike_scale(plan, inputs)
         account = open_account(out / CALLS, judge_of(plan).values["max_cost"])
         account.within = within

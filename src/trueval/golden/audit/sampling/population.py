@@ -107,7 +107,9 @@ def population_of(
     """
     frame = judgments.frame
     if "facet" in frame.columns:
-        raise InputError(f"{judgments.source}: an audit needs one grade of a passage, not one for each facet.")
+        raise InputError(
+            f"{judgments.source}: an audit needs one grade of a passage, not one for each facet. Remove the facets."
+        )
     weights = influence(judgments, runs, measure).tolist() if runs and measure else [None] * frame.height
     disputes = _disputes(labels)
     passages = [
@@ -120,7 +122,9 @@ def population_of(
         if grade >= 0
     ]
     if not passages:
-        raise InputError(f"{judgments.source}: no passage is judged, so that there is nothing to audit.")
+        raise InputError(
+            f"{judgments.source}: no passage is judged, so there is nothing to audit. Name other judgments."
+        )
     if design == "queries":
         members = tuple(JudgedMember(each.query, each.document, ALL_QUERIES) for each in passages)
         return Population(design, members, {ALL_QUERIES: 1.0})

@@ -236,7 +236,7 @@ def _enlarge(sample: AuditManifest, place: Path, folder: Path, choices: SampleCh
     if file_hash(source.file) != sample.about["qrels"] or not asked:
         what = "judgments" if asked else "questions of the golden set"
         raise InputError(
-            f"{source.file}: the {what} changed since the sample was drawn, so that it cannot grow. Serve it as it is, "
+            f"{source.file}: the {what} changed since the sample was drawn, so it cannot grow. Serve it as it is, "
             "or draw another one with --out."
         )
     share = {each.name: each.share for each in sample.strata}
@@ -298,7 +298,7 @@ def _make_order_items(
     about["sha256"] = file_hash(Path(ranked.source))
     if known is not None and known["sha256"] != about["sha256"]:
         raise InputError(
-            f"{ranked.source}: the lists changed since some were drawn, so that no more can be. Draw another audit "
+            f"{ranked.source}: the lists changed since some were drawn, so no more can be drawn. Draw another audit "
             "with --out."
         )
     return order_items(lists, choices.order or 0, sample.seed, texts, before), about
