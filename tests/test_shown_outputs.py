@@ -107,6 +107,42 @@ def test_power_of_real_runs_is_what_its_page_shows(dl_hard_folder: Path, tmp_pat
     assert " ".join(done.stdout.split()) == text_block("power", "nDCG@10: these 50 queries")
 
 
+def first_missing(shown: str, printed: str) -> str:
+    """The first word of a text that another lacks, which may have more words between; empty where it has all."""
+    words = iter(printed.split())
+    return next((word for word in shown.split() if word not in words), "")
+
+
+@pytest.mark.slow
+def test_a_comparison_of_real_runs_is_what_its_page_shows(dl_hard_folder: Path, tmp_path: Path) -> None:
+    """The page leaves out pairs, and the next command, which names the files of the page."""
+    sources = sorted(dl_hard_folder.glob("*.run.gz"))
+    for source in sources:
+        written(source, tmp_path / source.name.replace(".run.gz", ".trec"), "bfloat16")
+    command = [
+        "trueval",
+        "compare",
+        str(dl_hard_folder / "qrels.trec"),
+        *sorted(path.name for path in tmp_path.iterdir()),
+    ]
+    done = run(shlex.join([*command, "-m", "nDCG@10", "--pairs", "all"]), tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = next(text for _, text in BLOCK.findall(PAGES["compare"]) if text.startswith("Not separated:"))
+    assert first_missing(re.sub("^Next: .*\n", "", shown, flags=re.MULTILINE), done.stdout) == ""
+    assert first_missing("0.3995 0.4083", done.stdout)
+
+
+@pytest.mark.slow
+def test_a_leaderboard_of_real_runs_is_what_its_page_shows(dl_hard_folder: Path, tmp_path: Path) -> None:
+    task = tmp_path / "dl-hard"
+    task.mkdir()
+    for source in (dl_hard_folder / "qrels.trec", *dl_hard_folder.glob("*.run.gz")):
+        shutil.copy(source, task)
+    done = run('trueval leaderboard dl-hard -m "nDCG@10 R@100"', tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert first_missing(text_block("leaderboard", "bm25+t5(zs) has the best"), done.stdout) == ""
+
+
 def test_what_a_published_value_supports_is_what_its_page_shows(tmp_path: Path) -> None:
     block = next(text for _, text in BLOCK.findall(PAGES["power"]) if text.startswith("trueval power --value"))
     command, _, shown = block.partition("\n")
