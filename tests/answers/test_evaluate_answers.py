@@ -199,7 +199,7 @@ def test_misuse_is_refused(files: tuple[str, str]) -> None:
         evaluate_answers(*files, ["corectness"])
     with pytest.raises(MeasureError, match="correctness needs a judged table"):
         evaluate_answers(files[0], None, ["correctness"])
-    with pytest.raises(InputError, match="there is no judged table"):
+    with pytest.raises(InputError, match="correct a judged table, and none is given"):
         evaluate_answers(files[0], people=files[1])
     with pytest.raises(PolicyError, match="level must be above 0 and below 1"):
         evaluate_answers(*files, level=1.0)

@@ -187,7 +187,7 @@ def test_bad_arguments(spec: str, choices: dict[str, Any], error: type[Exception
 def test_nothing_to_lose(log: list[tuple[str, int]]):
     collection = planted.collection()
     nowhere = Judgments.from_dict({"q0": {"z0": 1}})
-    with pytest.raises(InputError, match="Exact search has 0 of R@2"):
+    with pytest.raises(InputError, match="R@2 of exact search is 0"):
         tune(collection, planted.settings(index={"spec": "hnsw"}), nowhere, "R@2", bootstrap=FAST)
 
 

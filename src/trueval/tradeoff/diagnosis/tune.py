@@ -308,9 +308,7 @@ class _Trial:
         worth = judged.score_run(cut(exact, depth))
         for name, values in worth.values.items():
             if not abs(float(np.nanmean(values))) > 0:
-                raise InputError(
-                    f"Exact search has a {name} of 0, of which no share can be lost. Choose another measure."
-                )
+                raise InputError(f"{name} of exact search is 0, so no share of it can be lost. Choose another measure.")
         sides = built.opened["dense"], whole.opened["dense"]
         return cls(built, *sides, others, exact, worth, depth, judged, bootstrap, clock)
 
