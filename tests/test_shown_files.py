@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from trueval.answers.generation.generation_plan import GenerationPlan
 from trueval.cost.prices import BOOK, PriceBook
 from trueval.errors import InputError
 from trueval.golden.build.golden_plan import GoldenPlan
@@ -62,6 +63,7 @@ KINDS: dict[str, Kind] = {
     "entry points": Kind({"project"}, read_entry_points, {}),
     "families": Kind({"runs", "judges"}, read_families, {}),
     "prices": Kind({"currency"}, PriceBook.read, {}),
+    "answers": Kind({"answers"}, GenerationPlan.read, {"corpus": CORPUS}),
     "sweep": Kind({"measure", "probes", "configuration"}, SweepPlan.read, {**FOUND, "embed": EMBED, "measure": RUBRIC}),
     "golden": Kind({"judge", "pool", "prune"}, GoldenPlan.read, {**FOUND, "judge": JUDGE}),
     "pipeline": Kind({"corpus", "embed", "index", "sparse", "rerank"}, read_settings, {"corpus": CORPUS}),
