@@ -21,7 +21,7 @@ def test_a_golden_set_with_an_audit_is_compared_with_people(trueval: Any, tmp_pa
     assert "people and gpt gave the same grade to" in found.out
     assert "Of 4 pairs of neighbors in the ranked lists people put 50.00% in the same order" in found.out
     assert "gpt less people, in grades" in found.out
-    assert found.out.startswith("gpt agrees with people by a quadratic κ of ")
+    assert found.out.startswith("gpt agrees with people with a quadratic κ of ")
     assert ", and grades " in found.out
     assert f"Next: trueval golden correct {folder} RUN" in found.out
     rows = [line.split() for line in found.out.partition("Agreement of labels")[2].splitlines()]

@@ -452,7 +452,7 @@ def test_what_claims_nothing_is_not_told_as_a_claim(tmp_path: Path) -> None:
         file.write('{"_id": "q9", "text": "unheard"}\n')
     told = " ".join(findings(build(GoldenPlan.read(path), tmp_path / "out").result))
     assert "1 query found no passage" in told
-    assert "of 3 queries all passages are returned" in told
+    assert "for 3 queries all passages are returned" in told
     assert "expected overlap" not in told  # it is 1 whatever was answered
 
 

@@ -77,8 +77,8 @@ def test_the_answer_is_about_the_first_measure_and_what_float32_repairs(found: d
         "m_1, BF16 → BF16: the order of ties moves RR@10 by 0.2500, between 0.7500 and 1.0000. Scoring the same "
         "outputs in float32 repairs it: no range is left. Exact over all orders of tied documents, on these 2 queries."
     )
-    assert "Its expected RR@10 is 0.8750, scored in float32 1.0000." in text
-    assert "Of its documents 50.00% are tied, scored in float32 0.00%." in text
+    assert "Its expected RR@10 is 0.8750; scored in float32 it is 1.0000." in text
+    assert "Of its documents 50.00% are tied; scored in float32, 0.00%." in text
     assert "Of the other measures ties move P@1 most, by 0.5000." in text
 
 

@@ -111,7 +111,7 @@ def _answer(result: LabelAgreement) -> Answer:
     _, pair, value = max(known, key=lambda each: each[0])
     kappa = Quantity(value, "value")
     if len(of_judges) == 1:
-        words: Words = (f"{pair.second} agrees with people by a quadratic κ of ", kappa)
+        words: Words = (f"{pair.second} agrees with people with a quadratic κ of ", kappa)
     else:
         words = (f"Of {len(of_judges)} judges {_name(pair)} agrees most with people: quadratic κ ", kappa)
     bias = pair.bias.all
@@ -128,7 +128,7 @@ def _answer(result: LabelAgreement) -> Answer:
             "], of ",
         )
         sure = (*interval, *sure)
-    change = "People's grades of more queries narrow the interval."
+    change = "People's grades of more queries would narrow the interval."
     command = "trueval golden stress --people PEOPLE JUDGE --runs RUN --runs RUN"
     return Answer((*words, "."), question, sure, change, "trueval golden correct DIR RUN" if result.design else command)
 

@@ -54,7 +54,7 @@ def _answer(result: Flattery) -> Answer:
             f"How far the order of these {len(result.systems)} systems on written questions can be believed is not "
             "known: no real question was given.",
             question,
-            "Agreement of written questions with each other says nothing of real ones.",
+            "Agreement of written questions with each other says nothing about real ones.",
             "A few dozen real questions with judgments would tell.",
             "trueval golden flatters QUESTIONS RUN... --real COLLECTION --real-run RUN...",
         )
@@ -120,8 +120,8 @@ def _overlaps(result: Flattery) -> Iterator[Sentence]:
     overlap = result.overlap
     if overlap is None or overlap.written.value is None:
         return
-    real = "" if overlap.real.value is None else f", of real ones {percent(overlap.real.value)}"
-    yield f"Of the terms of written questions their passages have {percent(overlap.written.value)}{real}, on average."
+    real = "" if overlap.real.value is None else f", and {percent(overlap.real.value)} of those of real ones"
+    yield f"On average passages have {percent(overlap.written.value)} of the terms of written questions{real}."
 
 
 def _ends(low: float | None, high: float | None, form: str = "+.4f") -> str:

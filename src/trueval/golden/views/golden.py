@@ -206,8 +206,8 @@ def _describe_refinement(refinement: RefinementRecord) -> Iterator[str]:
     whole = sum(each.passages <= each.top for each in queries)
     if whole:
         told += (
-            f"; of {count_phrase(whole, 'query', 'queries')} all passages are returned, and the order alone was asked "
-            "about"
+            f"; for {count_phrase(whole, 'query', 'queries')} all passages are returned, and only their order "
+            "was asked about"
         )
     if claiming:
         overlaps = [overlap for _, overlap in claiming]

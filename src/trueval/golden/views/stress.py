@@ -90,11 +90,11 @@ def _answer(result: Stress) -> Answer:
         words = (*words, ", with a quadratic κ of its labels of ", Quantity(kappa, "value"))
     if judge.all.false_rate is not None:
         rate = Quantity(judge.all, "false_rate", PERCENT)
-        words = (*words, "; ", rate, " of the differences that it separates people do not confirm")
+        words = (*words, "; people do not confirm ", rate, " of the differences that it separates")
     ends = (Quantity(judge.tau, "low"), ", ", Quantity(judge.tau, "high"))
     sure: Words = ("The interval of τ over queries is [", *ends, "]. ") if judge.tau.low is not None else ()
     apart = f"People separate {measure.separated} of {measure.spread.pairs} pairs of systems."
-    change = "Labels of people for more queries: they narrow the interval, and correct what a judge gets wrong."
+    change = "People's labels of more queries would narrow the interval, and correct what a judge gets wrong."
     return Answer((*words, "."), question, (*sure, apart), change, "trueval golden correct DIR RUN")
 
 

@@ -214,11 +214,11 @@ def _describe_low(result: PrecisionAudit, repair: _Repair) -> Iterator[Sentence]
     means: list[str | Quantity] = [f"Its expected {measure} is ", Quantity(low.measures[measure], "expected")]
     tied: list[str | Quantity] = ["Of its documents ", Quantity(low.ties, "tied_fraction", PERCENT), " are tied"]
     if high is not None:
-        means += [", scored in float32 ", Quantity(high.measures[measure], "expected")]
-        tied += [", scored in float32 ", Quantity(high.ties, "tied_fraction", PERCENT)]
+        means += ["; scored in float32 it is ", Quantity(high.measures[measure], "expected")]
+        tied += ["; scored in float32, ", Quantity(high.ties, "tied_fraction", PERCENT)]
     if reference is not None:
-        means += [", of the float32 run ", Quantity(reference.measures[measure], "expected")]
-        tied += [", of the float32 run ", Quantity(reference.ties, "tied_fraction", PERCENT)]
+        means += ["; that of the float32 run is ", Quantity(reference.measures[measure], "expected")]
+        tied += ["; of the float32 run's, ", Quantity(reference.ties, "tied_fraction", PERCENT)]
     yield (*means, ".")
     if low.ties.tied_fraction is not None:
         yield (*tied, ".")
@@ -245,10 +245,11 @@ def _resolved(regime: RegimeEntry, formats_of: dict[str, str]) -> Iterator[str]:
     if not ties.pairs:
         yield f"{line} none of them."
     elif not settled:
-        yield f"{line} {ties.pairs:,} of them, which all are left tied here."
+        yield f"{line} {ties.pairs:,} of them, all of which are left tied here."
     else:
         share = percent(ties.same / settled)
-        rest = f"{ties.tied:,} are left tied here, and {share} of the others are in that order."
+        left = "is" if ties.tied == 1 else "are"
+        rest = f"{ties.tied:,} {left} left tied here, and {share} of the others are in that order."
         yield f"{line} {ties.pairs:,} of them: {rest}"
 
 
