@@ -44,7 +44,7 @@ TITLES = {
     ),
     "answers": (
         "Answers",
-        "`trueval answers generate`: [generated answers](generate.md). [judge] is that of a golden set.",
+        "`trueval answers generate` and `brittle`: [generated answers](generate.md). [judge] is that of a golden set.",
     ),
     "prices": (
         "Prices",

@@ -39,6 +39,7 @@ FACE = [
     "Scores",
     "__version__",
     "audit_precision",
+    "brittle_answers",
     "budget",
     "build_golden",
     "check_drift",

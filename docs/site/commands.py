@@ -174,6 +174,7 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "answers compare old.jsonl new.jsonl --judged old-table.jsonl --judged new-table.jsonl -m correctness",
     generated,
     "answers generate answers.toml --out generated",
+    "answers brittle answers.toml --out brittle",
     "demo",
     "doctor",
     "cache",

@@ -25,6 +25,7 @@ __all__ = [
     "Scores",
     "__version__",
     "audit_precision",
+    "brittle_answers",
     "budget",
     "build_golden",
     "check_drift",
@@ -63,6 +64,7 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.answers.evaluate_answers import compare_answers, evaluate_answers
+    from trueval.answers.generation.brittle_answers import brittle_answers
     from trueval.answers.generation.generate_answers import generate_answers
     from trueval.answers.judge_answers import judge_answers
     from trueval.collection import Collection
@@ -122,6 +124,7 @@ _HOMES = {
     "ScorerRequest": "trueval.probes.scorer_request",
     "Scores": "trueval.evaluation.scores",
     "audit_precision": "trueval.precision.audit_precision",
+    "brittle_answers": "trueval.answers.generation.brittle_answers",
     "budget": "trueval.comparison.budget.doubt_budget",
     "build_golden": "trueval.golden.build.build_golden",
     "check_drift": "trueval.tradeoff.route.drift",

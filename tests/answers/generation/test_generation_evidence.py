@@ -9,6 +9,14 @@ from trueval.answers.answer import Passage
 from trueval.answers.generation.answer_requests import Answered, QuestionValue, Request
 from trueval.answers.generation.asked_questions import AskedQuestion, RankedDocument
 from trueval.answers.generation.attribution import ContextValues, bounded_mean, context_values, losses
+from trueval.answers.generation.dose_response import (
+    DoseValues,
+    drop,
+    first_harm,
+    mean_slope,
+    slope_difference,
+    slopes,
+)
 from trueval.answers.generation.generation_tables import CONTEXTS
 from trueval.answers.generation.planted_generators import PlantedErrors, PlantedGenerator
 from trueval.answers.generation.question_contexts import contexts_of
@@ -106,3 +114,40 @@ def test_intervals_of_contexts_and_losses_hold_the_truth_as_often_as_they_say(sa
     yes_no = ("none", "gold", "gold+distractors", "reading")
     outside = {n: share for n, share in shares.items() if not 0.93 <= share <= (0.98 if n in yes_no else 0.97)}
     assert not outside, outside
+
+
+DOSES = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
+
+
+def dosed(rng: np.random.Generator, led: float, skill: np.ndarray) -> DoseValues:
+    """Answers of questions that differ in skill: right with the chance skill (1 - led)^dose."""
+    chance = skill[None, :] * (1 - led) ** DOSES[:, None]
+    values = (rng.random(chance.shape) < chance).astype(np.float64)
+    return DoseValues(DOSES, values, values)
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("questions", [40, 100])
+def test_slopes_and_their_differences_hold_the_truth_and_steady_generators_are_not_said_to_be_harmed(
+    questions: int,
+) -> None:
+    """2,000 worlds at 95 %: slopes and differences within 93 to 97 %; harm of none is claimed in at most 5 %."""
+    rng = np.random.default_rng(19)
+    codes, worlds, mean = np.arange(questions), 2 * WORLDS, 0.75  # of beta(3, 1)
+    known = {led: float(np.polyfit(DOSES, mean * (1 - led) ** DOSES, 1)[0]) for led in (0.0, 0.05, 0.2)}
+    held = dict.fromkeys([*map(str, known), "difference"], 0)
+    claimed = 0
+    for _ in range(worlds):
+        skill = rng.beta(3, 1, questions)
+        found = {led: dosed(rng, led, skill) for led in known}
+        for led, values in found.items():
+            mean_of_slopes = mean_slope("", slopes(values), values.whole, DOSES, codes, 0.95)
+            held[str(led)] += mean_of_slopes.low <= known[led] <= mean_of_slopes.high
+        between = slope_difference("", found[0.2], found[0.05], codes, 0.95)
+        held["difference"] += between.low <= known[0.2] - known[0.05] <= between.high
+        drops = {int(dose): drop("", found[0.0], at, codes, 1 - 0.05 / 4) for at, dose in enumerate(DOSES) if at}
+        claimed += first_harm(drops) is not None
+    shares = {name: round(count / worlds, 4) for name, count in held.items()}
+    print(questions, "questions:", shares, "harm claimed of none:", claimed / worlds)
+    assert all(0.93 <= share <= 0.97 for share in shares.values()), shares
+    assert claimed / worlds <= 0.05

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from trueval.answers.claim_measures import Bounds
-from trueval.answers.generation.generation_result import (
-    ContextMean,
-    GeneratedAnswers,
-    TiedContext,
-    TiedQuestion,
-    TieReach,
-)
-from trueval.answers.generation.question_contexts import SYSTEM, QuestionContexts, contexts_of
 from trueval.errors import InputError, PolicyError
-from trueval.golden.validation.robustness_result import CallUsage
 from trueval.report.number_texts import count_phrase
 
 if TYPE_CHECKING:
@@ -27,6 +17,8 @@ if TYPE_CHECKING:
     from trueval.answers.generation.asked_questions import AskedQuestion, GenerationInputs
     from trueval.answers.generation.attribution import ContextValues
     from trueval.answers.generation.generation_plan import GenerationPlan
+    from trueval.answers.generation.generation_result import ContextMean, GeneratedAnswers, TieReach
+    from trueval.answers.generation.question_contexts import QuestionContexts
     from trueval.models.generator import Generator
     from trueval.models.missing_work import DryRun
     from trueval.retrieval.pipeline.stage_resources import Begin
@@ -66,11 +58,14 @@ def generate_answers(
     """
     from trueval.answers.generation.answer_requests import answer_all, judge_logs, notes_of, value_answers, write_logs
     from trueval.answers.generation.attribution import context_values, gap, losses
+    from trueval.answers.generation.generation_result import GeneratedAnswers
+    from trueval.answers.generation.question_contexts import SYSTEM
     from trueval.answers.generation.token_times import token_times
+    from trueval.golden.validation.robustness_result import CallUsage
 
     if not 0 < level < 1:
         raise PolicyError(f"level must be above 0 and below 1. Got {level}.")
-    plan, folder = _plan(config), Path(out)
+    plan, folder = read_plan(config), Path(out)
     inputs = plan.read_inputs()
     made, requests, folders = _requests(plan, inputs)
     found = answer_all(
@@ -92,7 +87,7 @@ def generate_answers(
         by_context[_context(one.request.log)].append(one)
     queries = [each.query for each in inputs.questions]
     contexts = {name: context_values(answered, values, queries) for name, answered in by_context.items() if answered}
-    codes = _clusters(inputs.questions)
+    codes = clusters_of(inputs.questions)
     return GeneratedAnswers(
         generator=found.name,
         judge="" if plan.judge is None else plan.judge.model,
@@ -122,13 +117,18 @@ def estimate_generation(
     """
     from trueval.answers.generation.answer_requests import estimate_answers
 
-    plan = _plan(config)
+    plan = read_plan(config)
     inputs = plan.read_inputs()
     requests = _requests(plan, inputs)[1]
     return estimate_answers(plan, [_model(plan)], inputs, requests, Path(out), ledger=ledger, max_cost=max_cost)
 
 
-def _plan(config: GenerationPlan | Path | str) -> GenerationPlan:
+def read_plan(config: GenerationPlan | Path | str) -> GenerationPlan:
+    """The plan of an answers file, or the plan itself.
+
+    Raises:
+        InputError: as in GenerationPlan.read.
+    """
     if not isinstance(config, Path | str):
         return config
     from trueval.answers.generation.generation_plan import GenerationPlan
@@ -151,6 +151,7 @@ def _requests(
 ) -> tuple[list[QuestionContexts], list[Request], dict[str, str]]:
     """The contexts, the requests, and log → file of each log."""
     from trueval.answers.generation.answer_requests import Request, passages_of
+    from trueval.answers.generation.question_contexts import contexts_of
 
     asked, generate = plan.asked, plan.generate
     made = [
@@ -181,8 +182,8 @@ def _context(log: str) -> str:
     return log.partition(" ")[0]
 
 
-def _clusters(questions: Sequence[AskedQuestion]) -> Ints:
-    """[question] number of its cluster, where the references name one for each; else every question is its own."""
+def clusters_of(questions: Sequence[AskedQuestion]) -> Ints:
+    """[question] number of its cluster, where the references name one for each; else each question is its own."""
     named = [each.about.get("cluster") for each in questions]
     if any(each is None for each in named):
         return np.arange(len(questions))
@@ -190,7 +191,9 @@ def _clusters(questions: Sequence[AskedQuestion]) -> Ints:
 
 
 def _mean(name: str, values: ContextValues, answered: Sequence[Answered], codes: Ints, level: float) -> ContextMean:
+    from trueval.answers.claim_measures import Bounds
     from trueval.answers.generation.attribution import bounded_mean
+    from trueval.answers.generation.generation_result import ContextMean
 
     kept = values.there
     whole = [one for one in answered if not one.generation.problem]
@@ -213,6 +216,8 @@ def _ties(
 ) -> TieReach:
     """Questions whose context is a matter of ties, the widest range of values first."""
     from trueval.answers.generation.answer_requests import UNKNOWN
+    from trueval.answers.generation.generation_result import TiedContext, TiedQuestion, TieReach
+    from trueval.answers.generation.question_contexts import SYSTEM
 
     by_query: dict[str, dict[tuple[str, ...], list[Answered]]] = {}
     for one in answered:
@@ -243,7 +248,7 @@ def _ties(
 
 
 def _notes(plan: GenerationPlan, inputs: GenerationInputs, made: Sequence[QuestionContexts]) -> list[str]:
-    from trueval.answers.generation.question_contexts import GOLD, NOISY, distractors_of
+    from trueval.answers.generation.question_contexts import GOLD, NOISY, SYSTEM, distractors_of
 
     found = []
     bare = [each.query for each in inputs.questions if not each.gold]

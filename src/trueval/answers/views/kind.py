@@ -18,3 +18,11 @@ GENERATED = kind_of_view(
     order=16,
     stem="generated-answers",
 )
+BRITTLE = kind_of_view(
+    "brittle-answers",
+    "trueval.answers.generation.brittle_result:BrittleAnswers",
+    "trueval.answers.views.brittle:view",
+    format=1,
+    order=17,
+    stem="brittle-answers",
+)

@@ -1,0 +1,96 @@
+"""Distractors of a question: documents without its answer, by kind, and prompts that hold so many of them.
+
+    high-scoring    documents of the system's list that are not judged to hold the answer, best first
+    same-topic      the same documents, those first that share most words with the gold ones:
+                    |A and B| / |A or B| of the sets of words
+    contradicting   texts that you mark as contradicting the answer, in the order of their file
+
+A dose is the first d of them, so that a higher dose holds the lower one. Gold documents stay together, and stand before
+the distractors, in the middle of them, or after them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from trueval.answers.answer import Passage
+from trueval.answers.generation.asked_questions import AskedQuestion, RankedDocument
+from trueval.answers.generation.question_contexts import distractors_of
+
+HIGH_SCORING: Final = "high-scoring"
+SAME_TOPIC: Final = "same-topic"
+CONTRADICTING: Final = "contradicting"
+FIRST: Final = "first"
+MIDDLE: Final = "middle"
+LAST: Final = "last"
+_WORD: Final = re.compile(r"\w+")
+
+
+def distractors_by_kind(
+    question: AskedQuestion,
+    documents: Mapping[str, str],
+    kinds: Sequence[str],
+    contradicting: Mapping[str, Sequence[str]],
+    most: int,
+) -> dict[str, tuple[Passage, ...]]:
+    """The distractors of a question by kind, at most so many of each.
+
+    Args:
+        documents: id → text.
+        contradicting: query id → texts.
+        most: the highest dose.
+    """
+    found: dict[str, tuple[Passage, ...]] = {}
+    ids = distractors_of(question)
+    if HIGH_SCORING in kinds:
+        found[HIGH_SCORING] = tuple(Passage(id, documents[id]) for id in ids[:most])
+    if SAME_TOPIC in kinds:
+        gold = {word for id in question.gold for word in _words(documents[id])}
+        alike = {id: _overlap(gold, _words(documents[id])) for id in ids}
+        chosen = sorted(ids, key=lambda id: -alike[id])[:most]  # of equal ones the better ranked
+        found[SAME_TOPIC] = tuple(Passage(id, documents[id]) for id in chosen)
+    if CONTRADICTING in kinds:
+        texts = contradicting.get(question.query, ())[:most]
+        found[CONTRADICTING] = tuple(Passage(f"contradicting {at}", text) for at, text in enumerate(texts, start=1))
+    return found
+
+
+def _words(text: str) -> set[str]:
+    return {*_WORD.findall(text.lower())}
+
+
+def _overlap(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other) if one | other else 0.0
+
+
+def place_gold(gold: Sequence[Passage], distractors: Sequence[Passage], place: str) -> tuple[Passage, ...]:
+    """A prompt: gold documents first, in the middle, or last; of an odd number the larger half stands before them.
+
+    >>> a, b, c, g = (Passage(id, "") for id in "abcg")
+    >>> ["".join(each.id for each in place_gold([g], [a, b, c], place)) for place in ("first", "middle", "last")]
+    ['gabc', 'abgc', 'abcg']
+    """
+    before = {FIRST: 0, MIDDLE: (len(distractors) + 1) // 2, LAST: len(distractors)}[place]
+    return (*distractors[:before], *gold, *distractors[before:])
+
+
+def expected_distractors(ranked: Sequence[RankedDocument], gold: Sequence[str], k: int) -> float:
+    """Expected number of documents without the answer among the first k, over all orders of ties.
+
+    k - sum over tie groups of g s / m: m documents tie, g of them are gold, and s places are left for them.
+
+    >>> rows = [RankedDocument("a", 2.0), RankedDocument("g", 1.0), RankedDocument("b", 1.0)]
+    >>> expected_distractors(rows, ["g"], 2)
+    1.5
+    """
+    size, start, expected = min(k, len(ranked)), 0, 0.0
+    while start < size:
+        end = start
+        while end < len(ranked) and ranked[end].score == ranked[start].score:
+            end += 1
+        held = sum(each.id in gold for each in ranked[start:end])
+        expected += held * (min(end, size) - start) / (end - start)
+        start = end
+    return size - expected
