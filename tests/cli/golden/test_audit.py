@@ -31,15 +31,27 @@ def test_a_sample_is_drawn_exported_filled_in_and_taken(trueval: Any, judged: Pa
     drawn = trueval("golden", "audit", *first)
     assert drawn.status == 0, drawn.err
     # Grades 1, 3, 4, 5 and 2 of 24 passages; size 12 allows three strata.
-    assert drawn.err.splitlines() == ["12 judged passages of 24 from 3 strata, seed 0.", "4 neighbors of 1 of 1 lists."]
+    assert drawn.err.splitlines() == [
+        "12 judged passages of 24 from 3 strata, seed 0.",
+        "4 neighbors of 1 of 1 lists.",
+        f"Next: trueval golden audit {judged} {run} --out {out}",
+    ]
     assert not drawn.out
     given = trueval("golden", "audit", judged, "--out", out, "--export", tmp_path / "items.jsonl")
     assert f"wrote 16 items to {tmp_path / 'items.jsonl'}." in given.err
+    took = f"Next: trueval golden audit {judged} --out {out} --import {tmp_path / 'items.jsonl'} --rater NAME"
+    assert took in given.err.splitlines()
     lines = (tmp_path / "items.jsonl").read_text().splitlines()
     (tmp_path / "ann.jsonl").write_text("\n".join([lines[0].replace(EMPTY, '"grade": 2'), *lines[1:]]))
     taken = trueval("golden", "audit", judged, "--out", out, "--import", tmp_path / "ann.jsonl", "--rater", "ann")
     assert taken.status == 0, taken.err
     assert "took 1 grade and 0 skips; 15 items are still empty." in taken.err
+    assert taken.err.splitlines()[-1] == f"Next: trueval golden agree --people {out} {judged}"
+    again = (judged, run, "--out", out, "--import", tmp_path / "ann.jsonl", "--rater", "ann")
+    corrects = f"Next: trueval golden correct {judged} {run} --audit {out}"
+    assert trueval("golden", "audit", *again).err.splitlines()[-1] == corrects
+    empty = trueval("golden", "audit", judged, "--out", out, "--import", tmp_path / "items.jsonl", "--rater", "bob")
+    assert empty.err.splitlines()[-1] == took.replace("NAME", "bob")
     (row,) = [json.loads(line) for line in (out / "people.jsonl").read_text().splitlines()]
     assert (row["grade"], [each["rater"] for each in row["labels"]]) == (2, ["ann"])
     (tmp_path / "bob.jsonl").write_text("\n".join([*lines[:2], lines[2].replace(EMPTY, '"grade": 6')]))
@@ -90,5 +102,6 @@ def test_a_session_gives_its_address_and_ends_with_what_people_said(judged: Path
         finally:
             process.kill()
     assert process.returncode == 0, said
-    assert said.splitlines()[-1] == "grade: 0 of 24 items are answered."
+    again = f"Next: trueval golden audit {judged} --out {out}"
+    assert said.splitlines()[-2:] == ["grade: 0 of 24 items are answered.", again]
     assert (out / "people.jsonl").is_file()

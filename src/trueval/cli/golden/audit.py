@@ -1,6 +1,7 @@
 """`trueval golden audit`: people grade a random sample of what a judge graded."""
 
 import re
+import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from trueval.errors import PolicyError
 
 if TYPE_CHECKING:
     from trueval.golden.audit.sampling.sample_drawing import SampleChoices
+    from trueval.golden.audit.server.session import Session, SessionTasks
     from trueval.golden.audit.store.audit_manifest import AuditManifest
 
 
@@ -172,6 +174,27 @@ def audit(
         )
     talk(() if found.taken is None else found.taken.conflicts)
     _say_all(found.sentences(export))
+    say(f"Next: {_next_command(folder, runs or [], out, found, wanted)}")
+
+
+def _next_command(folder: Path, runs: list[Path], out: Path | None, found: "Session", wanted: "SessionTasks") -> str:
+    """What to do after a session: hand in answers, grade, or see what they say of the judge and of the runs."""
+    audit = ["trueval", "golden", "audit", str(folder)]
+    place = [] if out is None else ["--out", str(out)]
+    if found.items is not None:
+        return shlex.join([*audit, *place, "--import", str(wanted.give), "--rater", "NAME"])
+    answered = any(each.answered for each in found.progress)
+    if found.taken is not None:
+        answered = found.taken.labels + found.taken.repeated > 0
+        if not answered and wanted.take is not None:
+            return shlex.join([*audit, *place, "--import", *map(str, wanted.take[:1]), "--rater", wanted.take[1]])
+    if not answered:
+        return shlex.join([*audit, *map(str, runs), *place])
+    if runs:
+        of_audit = [] if out is None else ["--audit", str(out)]
+        return shlex.join(["trueval", "golden", "correct", str(folder), *map(str, runs), *of_audit])
+    people = [] if out is None else ["--people", str(out)]
+    return shlex.join(["trueval", "golden", "agree", *people, str(folder)])
 
 
 def _say_all(lines: list[str]) -> None:
