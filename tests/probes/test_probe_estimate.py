@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from trueval.cli.main import app
 from trueval.models.hosted.account import LEDGER
 from trueval.models.missing_work import DryRun
+from trueval.models.model_speed import BY_SPEED
 from trueval.probes import scorers
 from trueval.probes.names_probe import designs_of, estimate_all
 from trueval.probes.probe import probe_names
@@ -26,7 +27,8 @@ FEW: dict[str, Any] = {"queries": 4, "runs": 2, "ablations": ABLATIONS}
 
 
 def estimated(asked: ScorerRequest, languages: tuple[str, ...], cache: Path | None, **more: Any) -> DryRun:
-    return estimate_all(asked, designs_of(None, languages, **{**FEW, **more}), cache=cache)
+    designs = designs_of(None, languages, **{**FEW, **more})
+    return estimate_all(asked, designs, cache=cache, trial=lambda _, __, places: 0.5 * len(places))
 
 
 def texts(found: DryRun) -> tuple[int, int]:
@@ -34,7 +36,7 @@ def texts(found: DryRun) -> tuple[int, int]:
     return sum(each.items for each in found.work), sum(each.kept for each in found.work)
 
 
-def test_a_dry_run_counts_what_goes_through_and_loads_nothing_that_nobody_kept(
+def test_a_dry_run_counts_what_goes_through_and_how_long_that_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("safetensors", reason='needs the extra "models"')
@@ -48,16 +50,20 @@ def test_a_dry_run_counts_what_goes_through_and_loads_nothing_that_nobody_kept(
     monkeypatch.setattr(scorers, "find_model", lambda name, _=None: SimpleNamespace(name=name, path=name))
     cache, asked = tmp_path / "cache", ScorerRequest(("letters", "letters@8"), bm25=True, hybrid=True)
     before = texts(estimated(asked, ("en", "fr"), cache))
-    assert (before[1], models, list(tmp_path.iterdir())) == (0, [], [])
+    assert (before[1], [each.asked for each in models], list(tmp_path.iterdir())) == (0, [[]], [])
+    minutes = [each.seconds / each.items for each in estimated(asked, ("en",), cache).work if each.seconds]
+    assert minutes == [0.5] * 2  # queries and documents of the one model, by the speed of the trial
+    said = estimated(asked, ("en",), cache).sentences()
+    assert re.search(r"documents: [\d,]+ texts through letters, about [\d.]+ minutes\.", " ".join(said))
+    assert said[-1] == BY_SPEED
     probe_names(asked, languages=("en",), cache=cache, resamples=20, **FEW)
     english = len(models[-1].asked)
     assert texts(estimated(asked, ("en",), None)) == (english, 0)
     between = estimated(asked, ("fr", "en"), cache)
     assert texts(between) == (before[0] - english, english)
-    assert (
-        f"{between.work[-1].items:,} texts through letters. {between.work[-1].kept:,} more are kept."
-        in between.sentences()[-1]
-    )
+    last = between.work[-1]
+    kept = f"{last.items:,} texts through letters, about {(last.seconds or 0) / 60:.1f} minutes. {last.kept:,} more are"
+    assert kept in between.sentences()[-2]
     probe_names(asked, languages=("fr", "en"), cache=cache, resamples=20, **FEW)
     assert len(models[-1].asked) == before[0] - english
     after = estimated(asked, ("en", "fr"), cache)

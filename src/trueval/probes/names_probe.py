@@ -8,6 +8,7 @@ from pathlib import Path
 from trueval.errors import PolicyError
 from trueval.files.source.source_bytes import Source
 from trueval.models.missing_work import DryRun
+from trueval.models.model_speed import Trial, seconds_of
 from trueval.probes.authors import LANGUAGES, Authors, read_people, sample_people
 from trueval.probes.names import QUERIES, RUNS, NamesDesign, design_names
 from trueval.probes.probe_estimate import estimate_names
@@ -52,17 +53,25 @@ def designs_of(
 
 
 def estimate_all(
-    asked: ScorerRequest, designs: Sequence[NamesDesign], *, cache: Path | None = None, max_cost: float | None = None
+    asked: ScorerRequest,
+    designs: Sequence[NamesDesign],
+    *,
+    cache: Path | None = None,
+    max_cost: float | None = None,
+    trial: Trial = seconds_of,
 ) -> DryRun:
-    """Estimate the items and cost of `probe_names` without running it.
+    """Estimate the items, minutes and cost of `probe_names` without running it.
+
+    Local models are loaded and timed with a few texts.
 
     Args:
         designs: one per language, from `designs_of`.
         cache: folder of stored model outputs; None for none.
+        trial: measures the seconds of a local model for a few items.
 
     Raises:
         PolicyError: as in probe_names.
         InputError: there is no such model.
     """
     entrants = ProbeScorers(asked, folder=None if cache is None else cache / "outputs")
-    return estimate_names(entrants, designs, max_cost=max_cost)
+    return estimate_names(entrants, designs, max_cost=max_cost, trial=trial)

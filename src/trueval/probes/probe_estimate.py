@@ -9,8 +9,8 @@ from typing import Any
 from trueval.collection import Collection
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
-from trueval.models.known_outputs import prefix_of
 from trueval.models.missing_work import DryRun, MissingWork, sum_work
+from trueval.models.model_speed import BY_SPEED, Trial, expected_seconds, seconds_of
 from trueval.models.output_reuse import TEXT
 from trueval.probes.model_scorers import different_pairs, part_of
 from trueval.probes.names import NamesDesign
@@ -82,14 +82,19 @@ def _parts(pairs: ScorerPairs, role: str) -> Texts:
     return {"queries": pairs.queries, "documents": pairs.candidates}
 
 
-def estimate_names(entrants: ProbeScorers, designs: Sequence[NamesDesign], *, max_cost: float | None = None) -> DryRun:
-    """Estimate the items for models, without running them.
-
-    Weights are loaded only where the cache has outputs of the same model, to compare their settings.
+def estimate_names(
+    entrants: ProbeScorers,
+    designs: Sequence[NamesDesign],
+    *,
+    max_cost: float | None = None,
+    trial: Trial = seconds_of,
+) -> DryRun:
+    """Estimate the items for models and the minutes of local ones, without running the probe.
 
     Args:
         entrants: the requested scorers.
         max_cost: spending limit for hosted models; None for no limit.
+        trial: measures the seconds of a local model for a few items.
 
     Raises:
         InputError: there is no such model.
@@ -106,26 +111,19 @@ def estimate_names(entrants: ProbeScorers, designs: Sequence[NamesDesign], *, ma
         f"{each.texts:,} different texts."
         for each in designs
     ]
-    found = [each for role, name in entrants.models() for each in _missing(entrants, role, name, designs)]
-    return DryRun(sum_work(found), max_cost, about=about, lines=lines)
+    found = [each for role, name in entrants.models() for each in _missing(entrants, role, name, designs, trial)]
+    notes = [BY_SPEED] if any(each.seconds is not None for each in found) else []
+    return DryRun(sum_work(found), max_cost, about=about, lines=lines, notes=notes)
 
 
-def _missing(entrants: ProbeScorers, role: str, name: str, designs: Sequence[NamesDesign]) -> Iterator[MissingWork]:
+def _missing(
+    entrants: ProbeScorers, role: str, name: str, designs: Sequence[NamesDesign], trial: Trial
+) -> Iterator[MissingWork]:
     """What a model still has to do."""
-    called, counts = entrants.place(role, name).name, MissingOutputs(entrants.folder)
-    is_new = not is_hosted(name) and not _may_be_cached(entrants, called)
+    model, counts = entrants.model(role, name), MissingOutputs(entrants.folder)
     for parts in texts_of_names(designs, role):
         for part, items in parts.items():
             stage = f"{part} (MaxSim)" if role == TOKENS else part
-            if is_new:
-                yield MissingWork(stage, called, len(items))
-            else:
-                model = entrants.model(role, name)
-                counts.add_part(model, part_of(model, part, items), TEXT, stage)
-    yield from counts.work()
-
-
-def _may_be_cached(entrants: ProbeScorers, name: str) -> bool:
-    """Whether the folder has outputs of a model of this name and dtype, with any settings."""
-    about, folder = {"model": name, "dtype": entrants.asked.dtype}, entrants.folder
-    return folder is not None and any(folder.glob(f"{prefix_of(about, '').removesuffix('-')}*"))
+            counts.add_part(model, part_of(model, part, items), TEXT, stage)
+    for each in counts.take():
+        yield each.work(None if is_hosted(name) else expected_seconds(each, trial))

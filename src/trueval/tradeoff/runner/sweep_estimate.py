@@ -7,7 +7,6 @@ and services, whose speed is unknown, are excluded. Queries that models process 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -21,6 +20,7 @@ from trueval.errors import InputError, TruevalError
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.missing_work import TIMED, DryRun, MissingPart, MissingWork, repeated_work, sum_work
+from trueval.models.model_speed import BY_SPEED, Trial, expected_seconds, seconds_of
 from trueval.models.output_reuse import TEXT
 from trueval.models.outputs import OutputPart, parts_of, settings_of
 from trueval.models.pair_scores import PAIRED
@@ -43,9 +43,6 @@ from trueval.tradeoff.runner.system_builder import SystemBuilder, one_line
 from trueval.tradeoff.runner.system_store import SystemStore
 from trueval.tradeoff.runner.timing import Timer, protocol_of
 
-Probe = Callable[[Any, OutputPart, Sequence[int]], float]
-PROBED: Final = 16  # number of texts or pairs for timing a model
-BY_SPEED: Final = f"Minutes are those of a trial with {PROBED} texts or pairs of all lengths."
 TIED: Final = (
     "Documents that tie with the last that is judged are judged too: of systems that are not made yet nobody knows how "
     "many. The price says at most what all that they can find would cost."
@@ -58,7 +55,7 @@ def estimate(
     *,
     out: Path | None = None,
     cache: Path | None = None,
-    probe: Probe | None = None,
+    probe: Trial | None = None,
     max_cost: float | None = None,
 ) -> DryRun:
     """Estimate a sweep without running it.
@@ -80,22 +77,8 @@ def estimate(
     return _Estimating(chosen, inputs, place, SystemStore(out), probe or seconds_of).estimate(max_cost)
 
 
-def seconds_of(model: object, part: OutputPart, places: Sequence[int]) -> float:
-    """Measured seconds of a model for some items, after a warm-up with one of them.
-
-    Args:
-        model: model without cached outputs.
-        part: part that contains the items.
-    """
-    items, names = [part.items[place] for place in places], [part.called[place] for place in places]
-    part.forward(items[:1], names[:1])
-    began = time.perf_counter()
-    part.forward(items, names)
-    return time.perf_counter() - began
-
-
 class _Estimating:
-    def __init__(self, plan: SweepPlan, inputs: SweepInputs, cache: Path, store: SystemStore, probe: Probe) -> None:
+    def __init__(self, plan: SweepPlan, inputs: SweepInputs, cache: Path, store: SystemStore, probe: Trial) -> None:
         self.plan, self.inputs, self.cache, self.store, self.probe = plan, inputs, cache, store, probe
         self.maker = SystemBuilder(inputs, cache, store, Account(), nobody, lambda _: None)
         self.counts = MissingOutputs(cache / "outputs")
@@ -186,19 +169,12 @@ class _Estimating:
     def _price(self, part: MissingPart) -> MissingWork:
         """The work for a part, with its duration where the model runs here."""
         if not is_hosted(part.model.name):
-            return part.work(self._seconds(part) if len(part.places) else None)
+            return part.work(expected_seconds(part, self.probe))
         try:
             part.model.key.read(part.model.name, part.model.url)
         except InputError as error:  # the cost can still be estimated
             self.notes.append(str(error))
         return part.work()
-
-    def _seconds(self, part: MissingPart) -> float:
-        """Estimated seconds of a local model, from a sample of items of all lengths."""
-        lengths = np.array([part.part.length(part.part.items[place]) for place in part.places.tolist()])
-        order = part.places[np.argsort(lengths, kind="stable")]
-        probed = order[np.linspace(0, len(order) - 1, min(PROBED, len(order))).astype(int)].tolist()
-        return self.probe(part.model, part.part, probed) / len(probed) * len(order)
 
     def _timing(self, table: str, work: StageRunner) -> list[MissingWork]:
         """Queries for timing, one at a time; equal work of two systems is timed once."""
@@ -220,7 +196,7 @@ class _Estimating:
         speed = self.speeds.get((model.name, part.name))
         if speed is None:
             whole = MissingPart(TIMED, model, part, np.arange(len(part.items)))
-            speed = self.speeds[model.name, part.name] = self._seconds(whole) / len(part.items)
+            speed = self.speeds[model.name, part.name] = (expected_seconds(whole, self.probe) or 0.0) / len(part.items)
         seconds = speed * len(part.items) / len(asked) * times
         return [MissingWork(TIMED, model.name, times, exact=not unknown, seconds=seconds)]
 
