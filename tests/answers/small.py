@@ -63,6 +63,7 @@ def twin(answer: Answer, judged: JudgedCells) -> dict[str, float]:
     made = [label("reference", r, "answer") for r in nuggets]
     found: dict[str, float] = {
         "correctness": _mean(right),
+        "reference-relevance": _mean([label("answer", a, "reference") in (0, 2, 3) for a in claims]),
         "faithfulness": _mean([any(row) for row in in_p]),
         "hallucination": _mean([not ok and not any(row) for ok, row in zip(right, in_p, strict=True)]),
         "self-knowledge": _mean([ok and not any(row) for ok, row in zip(right, in_p, strict=True)]),

@@ -128,6 +128,13 @@ MEASURES: Final[Mapping[str, AnswerMeasure]] = MappingProxyType(
                 RAGCHECKER,
                 _of_table(formulas.correctness),
             ),
+            _measure(
+                "reference-relevance",
+                "Share of the answer's claims of which the reference says something, also against them.",
+                "mean over a of [reference supports, supports in part, or contradicts a]",
+                OURS,
+                _of_table(formulas.reference_relevance),
+            ),
             *_recalls(),
             _measure(
                 "claim-F1",

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.answers.claim_table import MISSING, PARTLY, SUPPORTED, ClaimTable, Truth, supported
+from trueval.answers.claim_table import MISSING, NOT, PARTLY, SUPPORTED, ClaimTable, Truth, supported
 from trueval.standings.standings import Bools, Floats, Ints
 
 
@@ -83,6 +83,19 @@ def correctness(table: ClaimTable) -> AnswerValues:
     """
     truth = supported(table.claim_label)
     return _known(_share(truth, table.claim_query, table.queries), table.has_reference)
+
+
+def reference_relevance(table: ClaimTable) -> AnswerValues:
+    """Share of the answer's claims of which the reference says something: supported, in part, or contradicted.
+
+    A right claim beside the reference counts as not relevant, so it is a lower bound of the relevance to the question.
+    4 claims, of which the reference supports 2, contradicts 1, and says nothing of 1: 0.75.
+    """
+    label = table.claim_label
+    spoken = (label != MISSING) & (label != NOT)
+    return _known(
+        _share(Truth(spoken, spoken | (label == MISSING)), table.claim_query, table.queries), table.has_reference
+    )
 
 
 def nugget_recall(table: ClaimTable, *, strict: bool, of: str = "all") -> AnswerValues:
