@@ -1,8 +1,9 @@
 """The ledger: nothing is asked twice, nothing that was answered is lost, and what somebody changed is seen."""
 
 import json
-import multiprocessing
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from trueval.errors import InputError
-from trueval.golden.judge.judge import Judge, JudgeAnswer, JudgeLabel, JudgeUsage, Question, Task, key_of
+from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, JudgeUsage, Question, Task, key_of
 from trueval.golden.judge.ledger import CLAIM, Ledger, LedgerTotals, open_ledger
 
 ASKED = Question("grade", "what is lift", ("wings lift", "cheese \ud800", ""), 0)
@@ -119,25 +120,44 @@ def test_threads_ask_a_question_once(tmp_path: Path) -> None:
     assert len(found) == 8
 
 
-def write_many(path: Path, seed: int) -> None:
-    judge: Judge = Counted()
-    with open_ledger(path) as ledger:
-        for number in range(60):
-            ledger.ask(judge, Question("grade", f"query {(number + seed * 30) % 90}", ("a", "bb")))
+OWNER = """
+import sys
+from pathlib import Path
+from trueval.golden.judge.ledger import open_ledger
+with open_ledger(Path(sys.argv[1])):
+    print("owns", flush=True)
+    input()
+"""
 
 
-@pytest.mark.slow
-def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    both = [context.Process(target=write_many, args=(tmp_path / "l.sqlite", seed)) for seed in (0, 1)]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join()
-    assert [process.exitcode for process in both] == [0, 0]
-    with open_ledger(tmp_path / "l.sqlite") as ledger:
-        assert ledger.totals()[:2] == (90, 180)
-        assert ledger.audit() == []
+def test_another_process_is_refused_until_the_owner_ends(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None
+    try:
+        assert owner.stdout.readline() == "owns\n"
+        with pytest.raises(InputError, match=rf"l\.sqlite: process {owner.pid} of this machine is writing") as caught:
+            Ledger(path)
+        assert "wait until that command has ended, or name another file." in str(caught.value)
+        Ledger(path, read_only=True).close()  # a dry run only reads
+    finally:
+        owner.kill()
+        owner.communicate()
+    with open_ledger(path) as ledger:  # a process that was killed leaves no lock
+        assert ledger.ask(Counted(), ASKED)[1]
+    assert [file.name for file in tmp_path.iterdir()] == ["l.sqlite"]
+
+
+def test_a_ledger_that_cannot_be_used_is_not_owned(tmp_path: Path) -> None:
+    (tmp_path / "l.sqlite").mkdir()
+    with pytest.raises(InputError):
+        Ledger(tmp_path / "l.sqlite")
+    (tmp_path / "l.sqlite").rmdir()
+    with open_ledger(tmp_path / "l.sqlite"), open_ledger(tmp_path / "l.sqlite") as other:
+        assert other.totals().calls == 0  # one process is one owner
+    assert [file.name for file in tmp_path.iterdir()] == ["l.sqlite"]
 
 
 def test_a_file_that_another_process_is_making_just_now_is_waited_for(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@
     texts   hash, text                                  so that each label can be traced to what was read
     claims  key, until, owner                           who is asking now, so that no other process asks the same
 
-A call is looked up by the hash of everything that determines its answer (judge.key_of). The file is in WAL mode: two
-processes of one machine may write concurrently, readers never wait, and a killed process loses only its calls in
-flight. Judging never leaves the process of the command, whatever `executor=` is: workers on other machines would need a
-ledger on a network folder, which is refused, so that no question is paid twice.
+A call is looked up by the hash of everything that determines its answer (judge.key_of). One process at a time owns the
+file, so that limits of money hold; another one that would write it is refused. It is in WAL mode: readers never wait,
+and a killed process loses only its calls in flight. Judging never leaves the process of the command, whatever
+`executor=` is: workers on other machines would need a ledger on a network folder, which is refused, so that no question
+is paid twice.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import polars as pl
 from trueval.errors import InputError, Place
 from trueval.files.atomic_files import write_whole
 from trueval.files.network_folders import refuse_network_folder
+from trueval.files.ownership import Ownership
 from trueval.golden.judge.judge import AnswerKey, Judge, JudgeAnswer, Question, Task, key_for, key_of
 from trueval.golden.judge.ledger_calls import BilledUsage, answer_of, lines_in, question_of, read_call
 from trueval.golden.judge.ledger_tables import (
@@ -95,15 +97,26 @@ class Ledger:
         read_only: whether the file is only read: nothing is created or written, not even next to it.
 
     Raises:
-        InputError: it is not a ledger, is newer than us, is on a network folder, or cannot be written.
+        InputError: it is not a ledger, is newer than us, is on a network folder, is another process's, or cannot be
+            written.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._lock = threading.RLock()
+        self._owner: Ownership | None = None
         is_ledger(path)  # refuses other files
         if not read_only:
             refuse_network_folder(path, "A ledger")
+            self._owner = Ownership(path, "A ledger")
+        try:
+            self._open(read_only=read_only)
+        except BaseException:
+            self._release()
+            raise
+
+    def _open(self, *, read_only: bool) -> None:
+        path = self.path
         try:
             if read_only:
                 self._base = connect_read_only(path, BUSY)
@@ -161,6 +174,11 @@ class Ledger:
         """Close the file."""
         with self._lock:
             self._base.close()
+            self._release()
+
+    def _release(self) -> None:
+        if self._owner is not None:
+            self._owner.release()
 
     def find(self, key: AnswerKey) -> JudgeAnswer | None:
         """The answer to a question; None where it was never asked."""

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
 from trueval.files.json.quick_json import read_json, write_json
+from trueval.files.ownership import Ownership
 
 # 1: first version.
 FORMAT: Final = 1
@@ -67,7 +68,7 @@ class LiveLedger:
         k: documents asked for.
 
     Raises:
-        InputError: the file cannot be read or written, or is of another job.
+        InputError: the file cannot be read or written, is of another job, or another process writes it.
     """
 
     def __init__(self, path: Path | None, retriever: str, k: int) -> None:
@@ -76,11 +77,19 @@ class LiveLedger:
         self.answers: dict[tuple[int, str, str], Answer] = {}
         self._file: FileIO | None = None
         self._pending, self._writing = deque[bytes](), threading.Lock()
-        if path is None:
-            return
+        self._owner: Ownership | None = None
+        if path is not None:
+            try:
+                self._open(path, retriever, k)
+            except BaseException:
+                self._close()
+                raise
+
+    def _open(self, path: Path, retriever: str, k: int) -> None:
         try:
-            self._read(path, retriever, k)
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._owner = Ownership(path, "A ledger of live answers")
+            self._read(path, retriever, k)
             self._file = path.open("ab", buffering=0)
             if self._file.tell() == 0:
                 self._write({"live": FORMAT, "retriever": retriever, "k": k, "began": self.began})
@@ -100,8 +109,13 @@ class LiveLedger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the file."""
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
+        if self._owner is not None:
+            self._owner.release()
 
     def keep(self, question: LiveQuestion, answer: Answer) -> None:
         """Write an answer down.
