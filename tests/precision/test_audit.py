@@ -167,7 +167,7 @@ def test_agreement_compares_with_float32() -> None:
 
 
 def test_nothing_to_audit() -> None:
-    with pytest.raises(InputError, match="no run to audit"):
+    with pytest.raises(InputError, match="nothing to audit"):
         audit({}, tv.Judgments.from_arrays([[1]]), "RR")
     run = {Regime("m", "softmax", "float32", "float32"): tv.Run.from_dict({"x": {"a": 1.0}})}
     with pytest.raises(InputError, match="no query of the candidates is judged"):
