@@ -107,13 +107,13 @@ def answered() -> None:
 
 def generated() -> None:
     """Write references and an answers file whose generator needs no model: it copies sentences."""
-    texts = {str(each["_id"]): str(each["text"]) for each in _json_lines(Path("corpus", "corpus.jsonl"))}
+    texts = {str(each["_id"]): str(each["text"]) for each in _json_lines(Path("written", "corpus.jsonl"))}
     rows_of = sorted(_columns("qrels.trec"), key=lambda row: row[3])
     best = {query: document for query, _, document, grade in rows_of if grade in "45"}  # the last one is of 5, if any
     rows = [{"query_id": query, "reference": texts[document].split(". ")[0]} for query, document in best.items()]
     Path("references.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     Path("answers.toml").write_text(
-        '[corpus]\npath = "corpus"\n[answers]\nrun = "ngrams-bf16.trec"\nqrels = "qrels.trec"\nrel = 4\n'
+        '[corpus]\npath = "written"\n[answers]\nrun = "ngrams-bf16.trec"\nqrels = "qrels.trec"\nrel = 4\n'
         'references = "references.jsonl"\n[generate]\nmodel = "extractive"\ncontexts = 3\n',
         encoding="utf-8",
     )
