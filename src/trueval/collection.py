@@ -414,7 +414,7 @@ def _load_hf(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
     path, at, split = name.partition("@")
     with open_library("hf", name) as library:
 
-        def rows(config: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        def rows(config: str) -> Iterator[tuple[str, Mapping[str, object]]]:
             return ((row.get("_id", row.get("id")), row) for row in load_dataset(library, path, config))
 
         found = gather(_rows(source, rows("corpus")), lambda row: join_fields(row, fields), tell)

@@ -78,7 +78,7 @@ def _print(found: "Cache", now: datetime, form: str) -> None:
 
     from trueval.report.terminal import breadth
 
-    text, console = table(result["entries"], now), Console(highlight=False)
+    text, console = table(found.entries, now), Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, breadth(text))
     console.print(text)

@@ -9,7 +9,7 @@ import typer
 from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.long_work import bars, remarks
 from trueval.cli.options import JUDGED, MEASURES, Form, Memory, OutputOptions, PolicyOptions, with_groups
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk_notes
 from trueval.cli.retrieve import SearchOptions
 from trueval.cli.short_help import common_options
 
@@ -148,7 +148,7 @@ def cuts(
     result = found.to_dict()
     if output.out is not None:
         save(output.out, (CUTS, result), others={CHANCES: found.chances().write_csv}, page=True)
-    talk(result["notes"])
+    talk_notes(result)
     show(CUTS, result, form, percent=output.percent)
 
 

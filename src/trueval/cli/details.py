@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trueval.cli.paths import with_roles
 
@@ -57,7 +57,7 @@ class Details:
         self._scores.append(scores)
         self._runs.append(run_evidence(run, judgments, scores))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The content of details.json.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.options import Form, OutputOptions, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk, write_atomically
+from trueval.cli.output import check_folder, save, say, show, talk_notes, write_atomically
 from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def frontier(
         _write_router(directory / ROUTER, found.router_toml())
         say(f"wrote {directory / ROUTER}")
     if form == "json":
-        talk(result["notes"])
+        talk_notes(result)
     show(
         FRONTIER,
         result,
@@ -181,7 +181,7 @@ def frontier(
     )
 
 
-def _files_of_next(directory: Path, result: Mapping[str, Any]) -> dict[str, list[str]]:
+def _files_of_next(directory: Path, result: Mapping[str, object]) -> dict[str, list[str]]:
     """Judgments of the sweep, and the runs of the configurations that tie with the best one, for the next command."""
     from trueval.judgments import qrels_in
     from trueval.tradeoff.frontier.frontier_result import FrontierResult

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trueval.report.generation import Content, Derive
     from trueval.report.kinds import Kind
 
-    Result = tuple[Kind, Mapping[str, Any]]
+    Result = tuple[Kind, Mapping[str, object]]
 
 PAGE: Final = "report.html"
 FIGURES: Final = "figures"
@@ -337,6 +337,17 @@ def talk(lines: Iterable[str]) -> None:
     """
     for line in dict.fromkeys(lines):
         say(f"note: {line}")
+
+
+def talk_notes(result: Mapping[str, object]) -> None:
+    """Print the notes of a result, as `talk` does.
+
+    Args:
+        result: JSON of a result.
+    """
+    notes = result["notes"]
+    if isinstance(notes, list):
+        talk(map(str, notes))
 
 
 def say(line: str, *, err: bool = True) -> None:

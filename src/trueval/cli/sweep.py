@@ -10,7 +10,7 @@ from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.executors import executor_on
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, Form, Memory, Percent, Where, with_groups
-from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.output import check_folder, save, say, show, talk_notes
 from trueval.cli.short_help import common_options
 from trueval.errors import InputError
 
@@ -68,7 +68,7 @@ def sweep(
         say(f"failed: {each.name}: {each.reason}")
     if not found.systems:
         raise InputError("No system could be made. Correct what is wrong with them, and run the same command again.")
-    talk(result["notes"])
+    talk_notes(result)
     if out is not None:
         save(out, (SWEEP, result), page=True)
     show(SWEEP, result, form, percent=percent, given={} if out is None else {"SWEEP_DIR": [str(out)]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from trueval.comparison.resampling.concentration import Concentration
 from trueval.comparison.resampling.rare_losses import RareLosses
@@ -96,7 +96,7 @@ class Check:
     rare_losses: RareLosses | None = None
     concentration: Concentration | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The check as a dict, as in the JSON of a run."""
         rests = {
             "rare_losses": None if self.rare_losses is None else self.rare_losses.to_dict(),

@@ -16,6 +16,7 @@ from trueval.report.json_fields import OMITTED, encode
 from trueval.report.result import Result
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
 
 
@@ -127,7 +128,7 @@ class Difference:
         """The lowest and the highest difference over tie orders."""
         return Interval(self.lowest, self.highest)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The difference as a dict, as in the JSON of comparisons; null if not available."""
         found: dict[str, Any] = encode(self)
         return found
@@ -244,7 +245,7 @@ class Comparison(Result):
 
         return pl.DataFrame([dict(flatten(each)) for each in self.differences], infer_schema_length=None)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The frame of `to_polars` as a pandas frame.
 
         Raises:

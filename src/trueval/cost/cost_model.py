@@ -96,7 +96,7 @@ class SweepPrices:
         """
         return self.book.notes([each for settings in systems for each in self.used_prices(settings)], today)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The prices entry of sweep.json."""
         names = {part: self.named[part].name if part in self.named else None for part in PARTS}
         about = {"date": self.book.date, "currency": self.book.currency, "source": self.book.source}

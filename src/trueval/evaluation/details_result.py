@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.evaluation.evaluation_result import QueryValues
 from trueval.report.json_fields import OMITTED, encode
@@ -136,9 +136,9 @@ class EvaluationDetails(Result):
     command: str
     versions: Mapping[str, str]
     files: tuple[FileRead, ...]
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     runs: tuple[RunDetails, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of the details, whose version is among the others."""
         return {"kind": self.KIND, "format": self.FORMAT, **encode(self)}

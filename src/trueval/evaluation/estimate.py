@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Estimate(NamedTuple):
         """Bias / sd: how unusual the tie order is; NaN where sd is 0."""
         return self.bias / self.sd if self.sd else math.nan
 
-    def to_dict(self, *names: str) -> dict[str, Any]:
+    def to_dict(self, *names: str) -> dict[str, float | None]:
         """The given statistics, by default all, and the number of queries; null if not available."""
         chosen = names or ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
         return {**{name: or_null(getattr(self, name)) for name in chosen}, "queries": self.queries}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, TypedDict, cast
+from typing import ClassVar, Final, TypedDict, cast
 
 from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
@@ -114,7 +114,7 @@ class RunMeans:
     ties: RunTies
     measures: Mapping[str, MeasureMeans]
     notes: tuple[str, ...]
-    content: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+    content: Mapping[str, object] | None = field(default=None, metadata=OMITTED)
     matched: int | None = field(default=NOT_ASKED, metadata=OMITTED)
     per_query: Iterable[QueryValues] | None = field(default=None, metadata=OMITTED)
 
@@ -132,5 +132,5 @@ class Evaluation(Result):
     # 1: first version. 2: every file names its kind, by which `trueval report` identifies it.
     FORMAT: ClassVar = 2
 
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     runs: tuple[RunMeans, ...]

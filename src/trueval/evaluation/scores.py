@@ -26,6 +26,7 @@ from trueval.report.result import ReprByKind
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
     from trueval.policy.policy import Policy
@@ -252,9 +253,9 @@ class Scores(ReprByKind):
 
     @staticmethod
     def from_dict(
-        entry: Mapping[str, Any],
+        entry: Mapping[str, object],
         policy: Policy,
-        per_query: Sequence[Mapping[str, Any]] | pl.DataFrame | None = None,
+        per_query: Sequence[Mapping[str, object]] | pl.DataFrame | None = None,
     ) -> Scores:
         """Rebuild scores from the JSON of results: the same values to the last bit, without details.
 
@@ -267,34 +268,35 @@ class Scores(ReprByKind):
             InputError: the values of queries are not there, or not of every query and measure.
             MeasureError: a measure is not known here.
         """
-        rows = entry.get("per_query", ()) if per_query is None else per_query
+        read: dict[str, Any] = dict(entry)
+        rows = read.get("per_query", ()) if per_query is None else per_query
         frame = rows if isinstance(rows, pl.DataFrame) else _frame_of(rows)
         ids, found = frame["query"].unique(maintain_order=True), []
-        for name in entry["measures"]:
+        for name in read["measures"]:
             of_measure = frame.filter(pl.col("measure") == name)
             if not of_measure["query"].equals(ids):  # in another order, or not all of them
                 of_measure = ids.to_frame().join(of_measure, on="query", maintain_order="left")
             found.append(of_measure)
-        if len(ids) != entry["queries"] or any(len(each) != len(ids) for each in found):
+        if len(ids) != read["queries"] or any(len(each) != len(ids) for each in found):
             raise InputError(
-                f"{entry['name']}: the values of its queries are not all there. Write them with --out, or --per-query."
+                f"{read['name']}: the values of its queries are not all there. Write them with --out, or --per-query."
             )
         arrays: dict[str, Any] = {
             statistic: np.stack([each[statistic].to_numpy() for each in found], axis=1) for statistic in STATISTICS
         }
-        ties = {**entry["ties"], "cut_queries": tuple(entry["ties"]["cut_queries"])}
+        ties = {**read["ties"], "cut_queries": tuple(read["ties"]["cut_queries"])}
         return Scores(
-            entry["name"],
+            read["name"],
             tuple(ids.to_list()),
-            tuple(parse(name) for name in entry["measures"]),
-            exact=tuple(bool(each.get("exact", True)) for each in entry["measures"].values()),
+            tuple(parse(name) for name in read["measures"]),
+            exact=tuple(bool(each.get("exact", True)) for each in read["measures"].values()),
             ties=TieSummary(**ties),
-            missing_queries=tuple(entry["missing_queries"]),
-            unjudged_queries=tuple(entry["unjudged_queries"]),
+            missing_queries=tuple(read["missing_queries"]),
+            unjudged_queries=tuple(read["unjudged_queries"]),
             policy=policy,
-            notes=tuple(entry.get("notes", ())),
-            matched=entry.get("matched"),
-            content=ContentHashes(entry["content"]) if "content" in entry else None,
+            notes=tuple(read.get("notes", ())),
+            matched=read.get("matched"),
+            content=ContentHashes(read["content"]) if "content" in read else None,
             **arrays,
         )
 
@@ -309,7 +311,7 @@ class Scores(ReprByKind):
         frame = pl.DataFrame(columns, schema={"query": pl.String, "measure": pl.String})
         return frame.with_columns(pl.Series(name, getattr(self, name).ravel()).fill_nan(None) for name in STATISTICS)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The frame of `to_polars` as a pandas frame.
 
         Raises:

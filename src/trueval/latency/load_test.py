@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ class Load:
         """Quantile of the latency in seconds, type 7."""
         return float(np.quantile(self.seconds, share))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON form."""
         about = {"loop": self.loop, "workers": self.workers, "rate": self.rate}
         shares = {name: self.quantile(share) for name, share in NAMES.items()}

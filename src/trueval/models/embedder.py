@@ -29,11 +29,11 @@ class Embedder(Protocol):
     name: str
     dtype: str
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[Any]:
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.generic]:
         """Return one vector per query, [query, dimension], in the model's dtype."""
         ...
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[Any]:
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.generic]:
         """Return one vector per document, [document, dimension], in the model's dtype."""
         ...
 
@@ -65,7 +65,7 @@ class LocalEmbedder(LocalModel):
     def dimension(self) -> int | None:
         """Dimension of the vectors; None where the model does not declare it."""
 
-    def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[Any]:
+    def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[np.generic]:
         """Score documents for a query as a reranker does: by dot product, or by MaxSim.
 
         Args:
@@ -185,7 +185,9 @@ class LateInteractionEmbedder(TransformerEmbedder):
             kept.append(vectors[row][mask[row].bool()][list(places)])
         return kept
 
-    def collect(self, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None) -> list[NDArray[Any]]:
+    def collect(
+        self, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None
+    ) -> list[NDArray[np.generic]]:
         """Return one array per text; refuses non-finite values."""
         arrays = [to_array(row) for row in rows]
         if arrays:

@@ -208,7 +208,7 @@ class DryRun:
     work: Sequence[MissingWork]
     max_cost: float | None = None
     spent: float = 0.0
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     lines: Sequence[str] = ()
     notes: Sequence[str] = ()
 
@@ -227,7 +227,7 @@ class DryRun:
         """Maximum cost of all calls; None if unknown."""
         return sum_costs(each.at_most for each in self.work)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of a dry run."""
         return {
             **self.about,

@@ -75,7 +75,7 @@ class PartOutputs(NamedTuple):
     """
 
     rows: Any
-    texts: Mapping[str, Any]
+    texts: Mapping[str, object]
     batch_sizes: tuple[int, ...]
     earlier: float = 0.0
 
@@ -109,7 +109,7 @@ class OutputCache:
         self.place, self.identity, self.part = place, identity, part
         self.now = 0.0  # seconds spent computing in this command
 
-    def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
+    def compute(self, model: Any, about: Mapping[str, object], step: Step | None) -> None:
         """Compute the missing shards, and join all into rows."""
         self.describe(about)
         keys = item_keys(self.part.items)

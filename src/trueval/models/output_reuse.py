@@ -84,7 +84,7 @@ def is_by_text(model: Any, reuse: str) -> bool:
     return hasattr(model, "answers") or model.dtype in BY_TEXT or reuse == TEXT
 
 
-def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, Any], folder: Path) -> None:
+def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, object], folder: Path) -> None:
     """Warn of the extra cost of a whole run where most items are cached from another run."""
     if (place_of(settings, part.name, part.texts(), folder).place / ABOUT).is_file():
         return

@@ -79,13 +79,13 @@ class Outputs:
         earlier: seconds that earlier commands took for the reused outputs.
     """
 
-    settings: Mapping[str, Any]
-    arrays: Mapping[str, Any]
-    texts: Mapping[str, Mapping[str, Any]]
+    settings: Mapping[str, object]
+    arrays: Mapping[str, object]
+    texts: Mapping[str, Mapping[str, object]]
     batch_sizes: tuple[int, ...]
     earlier: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the entry of the model in reports."""
         return {**self.settings, "texts": dict(self.texts), "batch_sizes": list(self.batch_sizes)}
 

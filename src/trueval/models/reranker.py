@@ -50,7 +50,7 @@ class Reranker(Protocol):
     dtype: str
     scoring: str
 
-    def logits(self, query: str, documents: Sequence[str]) -> NDArray[Any]:
+    def logits(self, query: str, documents: Sequence[str]) -> NDArray[np.generic]:
         """Return raw logits, [document, 1], or [document, 2] as (no, yes), in the model's dtype."""
         ...
 
@@ -58,11 +58,11 @@ class Reranker(Protocol):
 class LocalReranker(LocalModel):
     """A reranker that runs on this machine."""
 
-    def logits(self, query: str, documents: Sequence[str], names: Sequence[str] | None = None) -> NDArray[Any]:
+    def logits(self, query: str, documents: Sequence[str], names: Sequence[str] | None = None) -> NDArray[np.generic]:
         """Return raw logits of one query with each document; see `pair_logits`."""
         return self.pair_logits([(query, document) for document in documents], names)
 
-    def pair_logits(self, pairs: Sequence[tuple[str, str]], names: Sequence[str] | None = None) -> NDArray[Any]:
+    def pair_logits(self, pairs: Sequence[tuple[str, str]], names: Sequence[str] | None = None) -> NDArray[np.generic]:
         """Return raw logits of pairs, batched across queries.
 
         Args:
@@ -84,7 +84,7 @@ class LocalReranker(LocalModel):
         refuse_overflow(logits, called, self.name, self.dtype)
         return logits
 
-    def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[Any]:
+    def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[np.generic]:
         """Return φ of the logits, by default in high precision.
 
         Args:
@@ -94,7 +94,7 @@ class LocalReranker(LocalModel):
             [document] scores.
         """
         logits = self.logits(query, documents)
-        scores: NDArray[Any] = (softmax if self.scoring == "softmax" else sigmoid)(logits, format)
+        scores: NDArray[np.generic] = (softmax if self.scoring == "softmax" else sigmoid)(logits, format)
         return scores
 
     def pair_tokens(self, pairs: Sequence[tuple[str, str]]) -> PairTokens:

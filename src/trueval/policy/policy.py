@@ -210,7 +210,7 @@ class Policy:
         if self.depth is not None and self.depth < 1:
             raise PolicyError(f"depth must be an integer >= 1. Got {self.depth!r}.")
 
-    def but(self, **choices: Any) -> Policy:
+    def but(self, **choices: object) -> Policy:
         """This policy with some choices changed, which override its exceptions; a threshold overrides `labels`.
 
         Args:
@@ -228,7 +228,7 @@ class Policy:
         # A NumPy number becomes a Python number. NumPy itself is not imported, since the help only needs the words
         # above.
         plain = {name: value.item() if hasattr(value, "item") else value for name, value in choices.items()}
-        given = {name: value for name, value in plain.items() if value is not None}
+        given: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
         if seeded := SEEDED.fullmatch(str(given.get("tie_order"))):
             given |= {"tie_order": "random", "seed": int(seeded[1])}
         if "rel" in given:
@@ -261,11 +261,14 @@ class Policy:
         )
 
     @cached_property
-    def parameters(self) -> Mapping[str, Any]:
+    def parameters(self) -> Mapping[str, str | float]:
         """Parameters for measures that leave them open: those that differ from defaults, and those always set."""
-        told = {"rel": LEAST_POSITIVE if self.labels == "positive" else self.rel, "base": self.base}
-        own = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding", "unopposed")}
-        return told | {name: value for name, value in own.items() if value != getattr(OURS, name)}
+        always: dict[str, str | float] = {
+            "rel": LEAST_POSITIVE if self.labels == "positive" else self.rel,
+            "base": self.base,
+        }
+        own: dict[str, str] = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding", "unopposed")}
+        return always | {name: value for name, value in own.items() if value != getattr(OURS, name)}
 
     def to_dict(self) -> dict[str, object]:
         """The policy as a dict, as in the JSON of results; exceptions by measure, or null."""
@@ -274,7 +277,7 @@ class Policy:
         return entry | {"exceptions": by_measure or None}
 
     @staticmethod
-    def from_dict(entry: Mapping[str, Any]) -> Policy:
+    def from_dict(entry: Mapping[str, object]) -> Policy:
         """The policy from the dict of `to_dict`; its exceptions are one per measure.
 
         Raises:
@@ -286,9 +289,10 @@ class Policy:
         unknown = next((name for name in entry if name not in Policy.__dataclass_fields__), None)
         if unknown is not None:
             raise PolicyError(f"Unknown choice {unknown!r}.{nearest(unknown, Policy.__dataclass_fields__)}")
-        own = entry.get("exceptions") or {}
+        read: dict[str, Any] = dict(entry)
+        own = read.get("exceptions") or {}
         exceptions = tuple(Exceptional((name,), tuple(choices.items())) for name, choices in own.items())
-        return Policy(**{**entry, "exceptions": exceptions})
+        return Policy(**{**read, "exceptions": exceptions})
 
 
 # trueval's own: docs/formulas.md §2-3, with the tie order that most tools use.

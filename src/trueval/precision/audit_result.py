@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from trueval.numerics import or_null
 from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result, ResultHolder
 
@@ -278,7 +279,18 @@ class RegimeResult:
 
     def _mean(self, measure: Measure) -> RegimeMean:
         exact = self.scores.exact[self.scores.index(measure)]
-        return RegimeMean(**self.scores.mean(measure).to_dict(), exact=exact)
+        mean = self.scores.mean(measure)
+        return RegimeMean(
+            expected=or_null(mean.expected),
+            lowest=or_null(mean.lowest),
+            highest=or_null(mean.highest),
+            range=or_null(mean.range),
+            tie_broken=or_null(mean.tie_broken),
+            bias=or_null(mean.bias),
+            sd=or_null(mean.sd),
+            queries=mean.queries,
+            exact=exact,
+        )
 
     def _curve(self, measure: Measure) -> CutoffCurve:
         """The measure at every cutoff that was evaluated."""

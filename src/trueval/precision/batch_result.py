@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.report.result import Result
 
@@ -67,5 +67,5 @@ class BatchEffects(Result):
     sizes: tuple[int, ...]
     measures: tuple[BatchMeasure, ...]
     passes: tuple[PassEquality, ...]
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     notes: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.report.result import Result
 
@@ -101,7 +101,7 @@ class PrecisionBound(Result):
     unit: str
     runs: tuple[RunBound, ...]
     pairs: tuple[TurningPoint, ...]
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, key: tuple[str, str]) -> MeasureBound:

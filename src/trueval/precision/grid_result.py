@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
@@ -127,6 +127,6 @@ class GridReport(Result):
     FORMAT: ClassVar[int] = 1
 
     runs: tuple[RunGrid, ...]
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     notes: tuple[str, ...] = ()
     service: ServiceCheck | None = field(default=None, metadata=OMITTED)

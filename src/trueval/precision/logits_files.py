@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -72,7 +72,7 @@ def read_passes(
         )
     if stored.grades is not None:
         _check_grades(frame.select("query_id", "doc_id", grade=stored.grades[kept]), collection, grades, path)
-    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
+    outputs: list[tuple[Regime, Mapping[str, object]]] = []
     for dtype in wanted:
         arrays = {"pairs": stored.logits[dtype][kept]}
         outputs += [(regime, arrays) for regime in plan(stored.name, stored.scoring, dtype, scoring)]

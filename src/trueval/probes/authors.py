@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -167,7 +167,7 @@ def _works(content: SourceBytes) -> Iterator[AuthorWork]:
         yield AuthorWork(author, values["title"] or values["topic"], values["topic"])
 
 
-def _rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def _rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, object]]]:
     """The rows of a table with their line numbers, in any format."""
     if content.data.startswith(SIGNATURES["parquet"]):
         yield from _parquet_rows(content)
@@ -185,7 +185,7 @@ def _rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
         yield from _csv_rows(content)
 
 
-def _csv_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def _csv_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, object]]]:
     text = content.data.decode()
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sniff_delimiter(text.partition("\n")[0]), strict=True)
     names: list[str] = []
@@ -207,7 +207,7 @@ def _csv_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]
         raise Place(content.source, line).error(f"the row cannot be read: {error}. Correct its quotes.") from error
 
 
-def _parquet_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def _parquet_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, object]]]:
     rows = sum(group.rows for group in check_row_groups(content.data, content.source, COLUMNS))
     check_memory(rows * ROW, Place(content.source))
     try:

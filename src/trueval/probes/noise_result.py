@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.probes.noise_settings import CLEAN, NoiseCondition
 from trueval.report.json_fields import OMITTED
@@ -160,7 +160,7 @@ class NoiseSummary(Result):
     collection: str
     queries: int
     seed: int
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     level: float
     resamples: int
     reshuffle: ReshuffleSettings

@@ -18,7 +18,7 @@ of everything seems to show.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any, Final, NamedTuple
@@ -134,7 +134,7 @@ class Prediction(ResultHolder):
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
 
-    def with_notes(self, about: dict[str, Any], notes: Sequence[str]) -> Prediction:
+    def with_notes(self, about: Mapping[str, object], notes: Sequence[str]) -> Prediction:
         """The prediction with its provenance added.
 
         Args:

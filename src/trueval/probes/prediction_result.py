@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.report.result import Result
 
@@ -161,7 +161,7 @@ class PredictionSummary(Result):
     FORMAT: ClassVar = 1  # first version
 
     collection: JoinedCollection
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     measures: tuple[str, ...]
     k: int
     systems: tuple[JoinedSystem, ...]

@@ -45,7 +45,7 @@ class EvaluationResults(NamedTuple):
     sensitivity: tuple[Sensitivity, ...]
     notes: tuple[str, ...]
 
-    def to_dict(self, *, per_query: bool = False, content: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, per_query: bool = False, content: bool = False) -> dict[str, object]:
         """The JSON of `trueval evaluate`.
 
         Args:

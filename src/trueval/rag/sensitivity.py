@@ -12,7 +12,7 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class LabelFlip(NamedTuple):
     before: float
     after: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON form in result files; null if not available."""
         return {**self._asdict(), "before": or_null(self.before), "after": or_null(self.after)}
 
@@ -106,7 +106,7 @@ class Flips:
     lowest_mean: float
     highest_mean: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON form in result files; null if not available."""
         return {
             **vars(self),
@@ -137,7 +137,7 @@ class Sensitivity:
     flips: tuple[Flips, ...]
     swaps: tuple[tuple[LabelFlip, str, str], ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON form in result files; null if not available."""
         return {
             "measure": str(self.measure),

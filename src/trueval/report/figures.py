@@ -185,7 +185,7 @@ def _converter() -> Any:
 _LABELS: Final = {"labelFont": FONT, "labelFontSize": SIZE, "labelColor": tone("text")}
 _TITLES: Final = {"titleFont": FONT, "titleFontSize": SIZE, "titleFontWeight": "normal", "titleColor": tone("quiet")}
 _LINES: Final = {"gridColor": tone("line"), "tickColor": tone("line"), "domain": False, "tickSize": 4}
-THEME: Final[Mapping[str, Any]] = {
+THEME: Final[Mapping[str, object]] = {
     "background": None,
     "font": FONT,
     "padding": 4,

@@ -173,7 +173,7 @@ def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _batches(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, Any]]]:
+def _batches(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:
     remaining = iter(rows)
     while several := list(islice(remaining, BATCH)):
         yield several

@@ -30,7 +30,7 @@ PLAIN: Final[Mapping[type, tuple[tuple[type, ...], str]]] = {
 
 
 # Metadata of a field that JSON leaves out where it holds its default.
-OMITTED: Final[Mapping[str, Any]] = {"omitted": True}
+OMITTED: Final[Mapping[str, object]] = {"omitted": True}
 
 
 def renamed(key: str) -> Mapping[str, object]:
@@ -129,7 +129,7 @@ class _Reader:
     def read(self, wanted: Any, value: Any, keys: tuple[str | int, ...]) -> Any:
         """Read a value of the wanted type; `keys` are its path from the top level."""
         origin, arguments = get_origin(wanted), get_args(wanted)
-        if wanted is Any or origin is Iterable:
+        if wanted in (Any, object) or origin is Iterable:
             return value
         if origin in (Union, UnionType):
             return self._one_of(arguments, value, keys)

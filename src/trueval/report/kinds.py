@@ -71,8 +71,8 @@ class Kind(NamedTuple):
     files: Mapping[str, str] = MappingProxyType({})
     page: Page | None = None
     figures: Figures | None = None
-    console: Callable[[Mapping[str, Any]], str] | None = None
-    notebook: Callable[[Mapping[str, Any]], str] | None = None
+    console: Callable[[Mapping[str, object]], str] | None = None
+    notebook: Callable[[Mapping[str, object]], str] | None = None
 
     def write(self, result: Mapping[str, object], form: str, **told: object) -> Any:
         """Render a result in a format, with control characters in its texts escaped, except in JSON.
@@ -137,7 +137,7 @@ def kind_of_view(
         found, shown = read(file.data, str(directory.path / file.name))
         return part_of(shown, file, found)
 
-    def write(form: str, data: Mapping[str, Any], **told: Any) -> Any:
+    def write(form: str, data: Mapping[str, object], **told: Any) -> Any:
         chosen = {each: told.pop(each) for each in told.keys() & {*options}}
         return late(f"trueval.report.view_texts:{form}")(read(data, **chosen)[1], **told)
 

@@ -1,13 +1,18 @@
 """Pandas frames; pandas is optional."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from trueval.errors import MissingExtraError
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def to_pandas(frame: pl.DataFrame) -> Any:
+
+def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:
     """Convert to a pandas frame; numbers that are not available are NaN.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from trueval.report.json_fields import decode, encode
 from trueval.version import __version__
@@ -18,7 +18,7 @@ class ReprByKind:
     A dataclass that stands on it needs `repr=False`.
     """
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of the result, with its "kind"."""
         raise NotImplementedError
 
@@ -53,7 +53,7 @@ class Result(ReprByKind):
     KIND: ClassVar[str]
     FORMAT: ClassVar[int]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of the result; NaN is null."""
         return {"kind": self.KIND, "format": self.FORMAT, "trueval": __version__, **encode(self)}
 
@@ -78,7 +78,7 @@ class ResultHolder(ReprByKind):
         """The result."""
         raise NotImplementedError
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of the result."""
         return self.result().to_dict()
 

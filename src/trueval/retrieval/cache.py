@@ -76,7 +76,7 @@ class CacheEntry:
         """Whether a process may be writing to it."""
         return self.state != COMPLETE and now - self.used < BUSY
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The entry as a dict, as in the JSON of `trueval cache`."""
         told = {name: getattr(self, name) for name in ("kind", "name", "about", "items", "bytes", "state")}
         return {**told, "used": self.used.isoformat(timespec="seconds")}
@@ -97,7 +97,7 @@ class Cache(NamedTuple):
     ledger: int | None
     others: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval cache`."""
         return {
             "kind": KIND,

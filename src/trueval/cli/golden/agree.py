@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import typer
 
 from trueval.cli.options import Form, Level, Memory, OutputOptions, with_groups
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk_notes
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
@@ -103,7 +103,7 @@ def agree(
             tell=begin,
         )
     result = found.to_dict()
-    talk(result["notes"])
+    talk_notes(result)
     if output.out is not None:
         save(output.out, (AGREE, result), page=True)
     show(AGREE, result, form, percent=output.percent)

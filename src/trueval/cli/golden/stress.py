@@ -20,7 +20,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk_notes
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
@@ -142,7 +142,7 @@ def stress(
             **{**policy.choices(), "seed": policy.seed or 0, **asdict(decisions)},
         )
     result = found.to_dict()
-    talk(result["notes"])
+    talk_notes(result)
     if output.out is not None:
         save(output.out, (STRESS, result), page=True)
     show(STRESS, result, form, percent=output.percent)

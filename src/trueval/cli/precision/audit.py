@@ -23,7 +23,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk_notes
 from trueval.cli.paths import with_roles
 from trueval.cli.short_help import common_options
 
@@ -211,7 +211,7 @@ def audit(
         "candidates": reading.candidates,
     }
     result = {**found.to_dict(), "files": files_read(with_roles(seen, named), seen)}
-    talk(result["notes"])
+    talk_notes(result)
     kind = BATCHES if source.sizes else PRECISION
     if output.out is not None:
         save(output.out, (kind, result), page=True)

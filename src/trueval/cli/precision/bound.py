@@ -14,7 +14,7 @@ from trueval.cli.options import (
     PolicyOptions,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk_notes
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
@@ -65,7 +65,7 @@ def bound(
         found = bound_runs(((pair.run, pair.judgments) for pair in pairs), chosen, width, rules)
     files = [("judgments", qrels), *(("run", path_of(text)) for text in runs)]
     result = {**found.to_dict(), "files": files_read(files, seen)}
-    talk(result["notes"])
+    talk_notes(result)
     if output.out is not None:
         save(output.out, (BOUND, result), page=True)
     show(BOUND, result, form, percent=output.percent)

@@ -14,7 +14,7 @@ from trueval.cli.options import (
     PolicyOptions,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk, talk_notes
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
@@ -138,7 +138,7 @@ def runs(
 
 def _show(kind: "Kind", result: "dict[str, Any]", output: OutputOptions, form: Form) -> None:
     """Print a result, and write its files."""
-    talk(result["notes"])
+    talk_notes(result)
     if output.out is not None:
         save(output.out, (kind, result), page=True)
     show(kind, result, form, percent=output.percent)

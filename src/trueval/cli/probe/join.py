@@ -22,7 +22,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.output import check_folder, save, show, talk_notes
 from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def join(
             executor=executor,
         )
     result = found.to_dict()
-    talk(result["notes"])
+    talk_notes(result)
     if out is not None:
         save(out, (PREDICTION, result), page=True)
     show(PREDICTION, result, form, percent=percent)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.comparison.comparison import Interval
 from trueval.errors import PolicyError
@@ -65,7 +65,7 @@ class PublishedMean(Result):
         """Whether any values could make the difference significant at the level; None where no claim is made."""
         return None if math.isnan(self.least_p) else self.least_p < round(1 - self.level, 12)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval power --value`; null if not available."""
         return {**super().to_dict(), "separable": self.separable}
 

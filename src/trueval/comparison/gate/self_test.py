@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class SelfTest(NamedTuple):
     asked: Alarms
     zero: Alarms
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The result as a dict, as in the JSON of an evaluation."""
         alarms = {name: getattr(self, name) for name in ("asked", "zero")}
         parts = {name: {**each._asdict(), "limits": list(each.limits)} for name, each in alarms.items()}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class LabelsNeeded(NamedTuple):
     labels: int | None
     least: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The plan as a dict for JSON; null if not available."""
         return {"width": self.width, "units": self.units, "labels": self.labels, "least": or_null(self.least)}
 

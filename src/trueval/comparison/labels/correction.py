@@ -101,7 +101,7 @@ class Correction:
     warnings: tuple[str, ...] = ()
     refused: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The correction as a dict, as the JSON of results holds it; null if not available."""
         found: dict[str, Any] = encode(self.entry())
         return found
@@ -164,7 +164,7 @@ class Corrected(Result):
     design: str
     target: str
     level: float
-    policy: Mapping[str, Any]
+    policy: Mapping[str, object]
     runs: tuple[CorrectedRun, ...]
     differences: tuple[RefusedValue | CorrectedValue, ...]
     audit: AuditSummary | None = field(default=None, metadata=OMITTED)
@@ -223,7 +223,7 @@ class CorrectedResults(ReprByKind):
             lambda each: (each.run, each.second, each.measure) == wanted,
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of the corrections, of kind `corrected`, without the audit and plans of `trueval golden correct`."""
         return self.to_result().to_dict()
 

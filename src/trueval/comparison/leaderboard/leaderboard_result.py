@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.comparison.comparison import Interval, RankInterval
 from trueval.report.result import Result
@@ -92,7 +92,7 @@ class LeaderboardResult(Result):
     systems: int
     tasks: tuple[BoardTask, ...]
     boards: tuple[Board, ...]
-    choices: Mapping[str, Any]
+    choices: Mapping[str, object]
     notes: tuple[str, ...] = ()
 
     def board(self, measure: str, task: str = "") -> Board:

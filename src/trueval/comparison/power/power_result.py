@@ -11,6 +11,7 @@ from trueval.forks import need_polars
 from trueval.report.result import Result
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
 
 
@@ -169,7 +170,7 @@ class Power(Result):
 
         return pl.DataFrame(list(rows(self.to_dict())), infer_schema_length=None)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The frame of `to_polars` as a pandas frame.
 
         Raises:

@@ -76,7 +76,7 @@ def answer(result: Evaluation) -> Answer:
     if found is None:
         return _answer_of_one(result, by_merit(result, measures[0])[0], measures[0])
     a, b = found.sides
-    order = result.policy["tie_order"]
+    order = str(result.policy["tie_order"])
     sure: Sentence = ""
     if found.is_moved:
         broken = _broken(order, _difference(a, "tie_broken", b, "tie_broken"), _difference(a, "bias", b, "bias"))
@@ -107,7 +107,7 @@ def _answer_of_one(result: Evaluation, run: RunMeans, measure: str) -> Answer:
     if not mean.range >= MOVED:
         return Answer((*value, "; no order of equal scores changes it."))
     within = (", between ", Quantity(mean, "lowest"), " and ", Quantity(mean, "highest"))
-    broken = _broken(result.policy["tie_order"], Quantity(mean, "tie_broken"), Quantity(mean, "bias", DIFFERENCE))
+    broken = _broken(str(result.policy["tie_order"]), Quantity(mean, "tie_broken"), Quantity(mean, "bias", DIFFERENCE))
     return Answer(
         (*value, *within, " depending on the order of equal scores."),
         sure=("In", *broken) if broken else "",
@@ -173,7 +173,7 @@ def further(result: Evaluation) -> Iterator[Sentence]:
     leads = [found for measure in measures if (found := lead_of(result, measure)) is not None]
     if len(leads) > 1:
         yield _leaders(result, measures)
-    order = result.policy.get("tie_order", "")
+    order = str(result.policy.get("tie_order", ""))
     open_ones = [found for found in leads[1:] if found.kinds - {"inside"}]
     yield from (describe_lead(found, len(result.runs), order) for found in open_ones[:MOST])
     if len(open_ones) > MOST:
@@ -215,7 +215,7 @@ def _extremes(result: Evaluation, measures: Sequence[str]) -> Iterator[Sentence]
         yield (*told, ".")
         return
     run, measure, found = max(biased, key=lambda cell: abs(cell[2].bias))
-    order = result.policy["tie_order"]
+    order = str(result.policy["tie_order"])
     bias = Quantity(found, "bias", DIFFERENCE)
     yield (*told, "; the largest bias is ", bias, f", {measure} of {run} in the tie order {order}.")
 

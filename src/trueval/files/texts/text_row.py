@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trueval.errors import Place
 
@@ -24,7 +24,7 @@ class TextRow(NamedTuple):
     source: str
     number: int
     id: str
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     has_lines: bool = True
 
     @property

@@ -27,7 +27,7 @@ CHILDREN: Final = ("child_runs", "children")
 DEEPEST: Final = 64  # LangSmith nests the runs of a chain
 
 
-def spans_in(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+def spans_in(value: object, depth: int = 0) -> Iterator[Mapping[str, object]]:
     """The spans in a value of an export.
 
     Args:
@@ -53,7 +53,7 @@ def spans_in(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
                 yield from spans_in(value[name], depth + 1)
 
 
-def attributes_of(span: Mapping[str, object]) -> Mapping[str, Any]:
+def attributes_of(span: Mapping[str, object]) -> Mapping[str, object]:
     """The attributes of a span; for a row of a table the row itself, whose columns begin with "attributes."."""
     found = decoded(span.get("attributes"))
     if isinstance(found, list):

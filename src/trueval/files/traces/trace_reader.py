@@ -237,7 +237,7 @@ def _whole_values(content: SourceBytes) -> Iterator[tuple[int, Any]]:
         line, at = line + text.count("\n", at, end), end
 
 
-def _rows(content: SourceBytes) -> Iterator[Mapping[str, Any]]:
+def _rows(content: SourceBytes) -> Iterator[Mapping[str, object]]:
     """The rows of a table that may be of a search."""
     parquet_sizes.check_sizes(content.data, content.source)
     try:

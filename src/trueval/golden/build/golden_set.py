@@ -90,7 +90,7 @@ class GoldenSet(ReprByKind):
             raise place.error(f"format {about['format']} is newer than {GoldenResult.FORMAT}. Update trueval.")
         return cls(folder, GoldenResult.from_dict(about, str(folder / ABOUT)), tuple(about["stages"]), labels)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval golden build`."""
         return {**self.result.to_dict(), "stages": list(self.manifests)}
 

@@ -56,8 +56,8 @@ class ExtendedJudgments(NamedTuple):
 
     judgments: Judgments
     graded: GradedPools
-    labels: tuple[Mapping[str, Any], ...]
-    usage: Mapping[str, Any]
+    labels: tuple[Mapping[str, object], ...]
+    usage: Mapping[str, object]
 
 
 def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, depth: int) -> UnjudgedPool:

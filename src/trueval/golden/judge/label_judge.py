@@ -155,7 +155,7 @@ class ReplayJudge:
 
     def __init__(self, ledger: Ledger, name: str) -> None:
         self.ledger, self.name = ledger, name
-        self._identities: dict[str, Mapping[str, Any]] = {}
+        self._identities: dict[str, Mapping[str, object]] = {}
         for call in ledger.calls():
             if call["judge"] == name:
                 known = self._identities.setdefault(call["task"], call["identity"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trueval.golden.refine.consistency import Inconsistency
 
@@ -97,7 +97,7 @@ class Refinement:
         """Ids of the returned documents, best first."""
         return tuple(each.document for each in self.documents[: self.top])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The refinement as JSON; null if not available."""
         return {
             "method": self.method,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trueval.comparison.labels.correct import correct, correction_defaults
 from trueval.comparison.labels.corrected_results import about, add_label_plans
@@ -33,7 +33,7 @@ class CorrectedRuns(NamedTuple):
     result: Corrected
     notes: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval golden correct`."""
         return self.result.to_dict()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.golden.validation.agreement_intervals import ValueWithInterval
 from trueval.golden.validation.agreement_result import Coefficients, LabelSource
@@ -172,7 +172,7 @@ class Stress(Result):
     resamples: int
     seed: int
     level: float
-    choices: Mapping[str, Any]
+    choices: Mapping[str, object]
     people: LabelSource
     judges: tuple[LabelSource, ...]
     runs: tuple[str, ...]

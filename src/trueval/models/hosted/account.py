@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, Context
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.call_log import SENT, CallLog, amount
@@ -121,7 +121,7 @@ class SentCall:
     most: float | None
     status: str = "cut"
     cost: float | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     def record_response(self, cost: float | None, about: Mapping[str, object]) -> None:
         """Record the cost of the response.

@@ -17,7 +17,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from trueval.errors import InputError, TruevalWarning
 from trueval.report.number_texts import count_phrase
@@ -83,7 +83,7 @@ class CallLog:
                 "or correct its rights, and run the same command again."
             ) from error
 
-    def new_lines(self) -> list[Mapping[str, Any]]:
+    def new_lines(self) -> list[Mapping[str, object]]:
         """Lines added by any process since the last read, without an incomplete last one.
 
         A line that cannot be read, and is not a truncated one of ours, is skipped with a warning: its amount is
@@ -142,7 +142,7 @@ def _is_half(line: bytes) -> bool:
     return not written or (written.startswith(b"{") and is_open)
 
 
-def _entry(line: bytes) -> Mapping[str, Any] | None:
+def _entry(line: bytes) -> Mapping[str, object] | None:
     """Parse a line; None for one truncated by an interrupted process."""
     try:
         found = json.loads(line)

@@ -376,9 +376,9 @@ def _list(found: object, name: str) -> list[object]:
     return rows
 
 
-def _order_rows(rows: Sequence[Any], count: int) -> list[Mapping[str, Any]]:
+def _order_rows(rows: Sequence[Any], count: int) -> list[Mapping[str, object]]:
     """Rows in the order of the texts: services sort them by score, or not at all."""
-    placed: list[Mapping[str, Any] | None] = [None] * count
+    placed: list[Mapping[str, object] | None] = [None] * count
     for row in rows:
         index = row.get("index") if isinstance(row, Mapping) else None
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:

@@ -69,7 +69,7 @@ class Chunk:
         """The hash of the body: labels follow it wherever it moves when documents are cut again."""
         return hashlib.sha256(self.body.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """One line of corpus.jsonl, with the origin of the chunk."""
         return {
             "_id": self.id,

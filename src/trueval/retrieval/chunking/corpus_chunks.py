@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from trueval.errors import InputError, Place
 from trueval.files.atomic_files import write_whole
@@ -86,7 +86,7 @@ class ChunkedCorpus:
         """Share of the text of chunks that the previous chunk also has."""
         return self.repeated / self.characters if self.characters else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval chunk`."""
         counts = asdict(self)
         return {"kind": KIND, "format": FORMAT, **counts, "mean": self.mean, "overlap": self.overlap}

@@ -81,7 +81,7 @@ class Cuts(ResultHolder):
     scores: Scores | None
     parts: Mapping[str, Scores]
     realized: tuple[Scores, ...]
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     notes: tuple[str, ...]
     stages: PipelineTies | None = None
 
@@ -267,7 +267,7 @@ def cut_runs(
     measures: Measures | None = None,
     texts: Mapping[str, str] | None = None,
     policy: Policy | None = None,
-    about: Mapping[str, Any] | None = None,
+    about: Mapping[str, object] | None = None,
     **choices: Any,
 ) -> Cuts:
     """Audit the cut at k of a run that goes deeper, or of several runs of repeated calls.

@@ -52,7 +52,7 @@ class CutMeasure(NamedTuple):
 
 
 def choose_cut_measure(
-    k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, Any]
+    k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, object]
 ) -> CutMeasure:
     """Choose the measures and policy of an audit at k, with defaults that depend on the judgments.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.report.json_fields import renamed
 from trueval.report.result import Result
@@ -258,8 +258,8 @@ class CutAudit(Result):
 
     name: str
     k: int
-    about: Mapping[str, Any]
-    policy: Mapping[str, Any] | None
+    about: Mapping[str, object]
+    policy: Mapping[str, object] | None
     summary: CutSummary
     causes: CauseCounts | None
     calls: CallCounts | None

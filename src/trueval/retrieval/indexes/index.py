@@ -73,6 +73,10 @@ class TextsAndVectors:
         return len(self.texts)
 
 
+# What an index is built from and searched with: by its `takes`, texts, [item, dimension] vectors, or both.
+IndexInput: TypeAlias = "Sequence[str] | NDArray[np.generic] | TextsAndVectors"
+
+
 @dataclass(frozen=True)
 class Description:
     """The description and size of an index.
@@ -105,11 +109,11 @@ class Index(Protocol):
 
     takes: Takes
 
-    def build(self, documents: Any) -> None:
+    def build(self, documents: IndexInput) -> None:
         """Build from all documents, in the order of their places."""
         ...
 
-    def search(self, queries: Any, depth: int) -> Hits:
+    def search(self, queries: IndexInput, depth: int) -> Hits:
         """Find up to `depth` documents for each query."""
         ...
 

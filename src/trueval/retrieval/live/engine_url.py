@@ -33,7 +33,7 @@ class EngineUrl(NamedTuple):
     """
 
     url: str
-    body: Mapping[str, Any] | None = None
+    body: Mapping[str, object] | None = None
     method: str = ""
     headers: Mapping[str, str] = {}
     key_variable: str = ""

@@ -58,7 +58,7 @@ class LiveRetrieval:
         """The run of the first call."""
         return self.runs[0]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval retrieve --live`."""
         return self.result.to_dict()
 

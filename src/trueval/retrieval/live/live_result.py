@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.report.result import Result
 
@@ -136,5 +136,5 @@ class LiveResult(Result):
     changes: LiveChanges | None
     measures: Mapping[str, LiveMeasure]
     cases: Sequence[LiveQuery]
-    policy: Mapping[str, Any] | None
+    policy: Mapping[str, object] | None
     notes: Sequence[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.evaluation.evaluation_result import MeasureMeans
 from trueval.report.json_fields import OMITTED
@@ -19,7 +19,7 @@ class SearchedCollection:
     source: str
     documents: int
     queries: int
-    sha256: Mapping[str, Any]
+    sha256: Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class StageRecord:
     documents: int
     tied_fraction: float
     notes: tuple[str, ...]
-    index: Mapping[str, Any] | None
+    index: Mapping[str, object] | None
     relevant: int | None = field(default=None, metadata=OMITTED)
     relevant_given: int | None = field(default=None, metadata=OMITTED)
     measures: Mapping[str, MeasureMeans] | None = field(default=None, metadata=OMITTED)
@@ -141,7 +141,7 @@ class Retrieval(Result):
 
     name: str
     collection: SearchedCollection
-    settings: Mapping[str, Mapping[str, Any]]
+    settings: Mapping[str, Mapping[str, object]]
     stages: tuple[StageRecord, ...]
     judged: JudgedStages | None = field(default=None, metadata=OMITTED)
     run: RunRecord

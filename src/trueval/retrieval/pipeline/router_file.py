@@ -21,7 +21,7 @@ HEAD: Final = (
 )
 
 
-def served_settings(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, object]:
+def served_settings(settings: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
     """The settings of a pipeline that decide the scores that a router reads, as "table.key" → value.
 
     >>> served_settings({"sparse": {"index": "bm25", "depth": 100}, "rerank": {"model": "m", "depth": 50}})
@@ -42,7 +42,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def check_pipeline(router: Router, about: RouterFile, settings: Mapping[str, Mapping[str, Any]]) -> None:
+def check_pipeline(router: Router, about: RouterFile, settings: Mapping[str, Mapping[str, object]]) -> None:
     """Refuse a router that was certified for another pipeline.
 
     Raises:

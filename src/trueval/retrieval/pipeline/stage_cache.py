@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trueval.errors import TruevalWarning
 from trueval.files.atomic_files import write_whole
@@ -27,7 +27,7 @@ class StageCandidates(NamedTuple):
     notes: tuple[str, ...]
     seconds: float
     given: int | None = None
-    searched: Mapping[str, Any] | None = None
+    searched: Mapping[str, object] | None = None
 
 
 def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:

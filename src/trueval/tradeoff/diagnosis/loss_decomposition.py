@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -87,7 +87,7 @@ class LossStep(NamedTuple):
     change: Mapping[str, MeanEstimate]
     loss: Mapping[str, MeanEstimate]
 
-    def to_dict(self, quality: str) -> dict[str, Any]:
+    def to_dict(self, quality: str) -> dict[str, object]:
         """The JSON form in result files.
 
         Args:
@@ -128,7 +128,7 @@ class LossDecomposition:
     steps: tuple[LossStep, ...]
     notes: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """An entry of `ladder` in sweep.json."""
         return {
             "name": self.name,

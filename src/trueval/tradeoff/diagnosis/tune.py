@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Final, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class TuningResult:
             return f"{told} The loss itself is within: judge more queries, or tune by its value."
         return f"{told} Build the graph anew with a greater M or efConstruction."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """An entry of `tuned` in sweep.json."""
         return {
             "spec": self.spec,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -265,7 +265,7 @@ class Frontier(ReprByKind):
         sweep = {"name": self.measured.result.get("name"), "sha256": self.measured.sha256}
         return router_toml(router_tables(found, route, sweep))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval frontier`."""
         return self.result.to_dict()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trueval.report.json_fields import OMITTED, renamed
 from trueval.report.result import Result
@@ -127,7 +127,7 @@ class FrontierPoint:
     system_name: str
     method: str | None
     k: int | None = field(metadata=renamed("K"))
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     cost: float | None
     latency: Mapping[str, IntervalEstimate] | None
     quality: PointQuality

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class MeanEstimate(NamedTuple):
     high: float
     queries: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON form in result files; null where unknown."""
         ends = {"value": or_null(self.value), "low": or_null(self.low), "high": or_null(self.high)}
         return {**ends, "queries": self.queries}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class Router(NamedTuple):
         """Whether its signals beat random routing: "yes", "no" if they mislead, else "cannot tell"."""
         return _verdict(self.over["random"])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON form in result files."""
         return {
             "name": self.name,
@@ -130,7 +130,7 @@ class RoutingResult:
         """The router of this name."""
         return {each.name: each for each in (*self.constants, *self.rules, *self.oracles)}[rule]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The entry `route` of sweep.json."""
         return {
             "format": FORMAT,
@@ -158,7 +158,7 @@ def router_inputs(
     top: int,
     *,
     odds: bool,
-    settings: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Mapping[str, object]],
 ) -> RouterInputs:
     """What a router is certified on: the queries that have both values, and the features that scores give.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from trueval.report.json_fields import OMITTED
 from trueval.tradeoff.quality.result_parts import MeanInterval
@@ -73,7 +72,7 @@ class RouterInputs:
     features: Mapping[str, tuple[float, ...]]
     top: int
     scale: str
-    pipeline: Mapping[str, Any]
+    pipeline: Mapping[str, object]
 
 
 @dataclass(frozen=True)

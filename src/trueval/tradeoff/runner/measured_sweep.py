@@ -207,7 +207,7 @@ class Sweep:
             notes=(*self.notes, *derived.notes),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval sweep`, sweep.json."""
         return self.result.to_dict()
 

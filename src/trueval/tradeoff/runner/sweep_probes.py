@@ -31,6 +31,7 @@ from trueval.probes.noise_settings import CLEAN, NONE, NoiseCondition, NoiseSett
 from trueval.probes.probe_estimate import texts_of_names
 from trueval.probes.query_noise import KNOWN
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
+from trueval.report.json_fields import encode
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
@@ -118,14 +119,15 @@ class SweepProbes:
         """Margins of a system's scorer, averaged over stimuli."""
         measuring = self.plan.measuring
         found = probe_scorer(self._scorer(system), self._design())
-        told = summarise([found], level=measuring.level, resamples=measuring.resamples, seed=measuring.seed).to_dict()
-        (scorer,) = told["scorers"]
-        conditions = {each["name"]: each for each in scorer["conditions"]}
+        names = summarise([found], level=measuring.level, resamples=measuring.resamples, seed=measuring.seed)
+        (scorer,) = names.result().scorers
+        conditions = {each.name: each for each in scorer.conditions}
         base = conditions.pop(BASE)
+        separation = ("delta_name", "delta_topic", "name_over_topic", "kept_apart")
         return {
-            **{name: scorer[name] for name in ("name", "unit", "language", "queries", "runs")},
-            **{name: base[name] for name in ("delta_name", "delta_topic", "name_over_topic", "kept_apart")},
-            "changes": {name: each["change"] for name, each in conditions.items()},
+            **{name: getattr(scorer, name) for name in ("name", "unit", "language", "queries", "runs")},
+            **{name: encode(getattr(base, name)) for name in separation},
+            "changes": {name: encode(each.change) for name, each in conditions.items()},
         }
 
     def _scorer(self, system: System) -> PairScorer:

@@ -74,7 +74,7 @@ class Item:
             return {"documents": list(self.documents[:: self.sign])}
         return {"document": self.documents[0]} if self.task == "grade" else {"system": self.system}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The row of items.jsonl."""
         about: dict[str, Any] = {"item": self.item, "task": self.task, "query": self.query}
         if self.task == "grade":
@@ -164,7 +164,7 @@ class AuditManifest:
                 lines.append(f"{count:,} answers{people}.")
         return lines
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The JSON of sample.json."""
         counts = {task: sum(each.task == task for each in self.items) for task in self.scales}
         return {
