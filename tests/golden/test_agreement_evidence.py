@@ -109,16 +109,21 @@ def test_rankings_of_other_teams_runs_hide_how_little_labels_agree(found: dict[s
 
 
 def test_judges_lift_what_their_own_team_ranked_and_find_what_people_do_not(found: dict[str, Any]) -> None:
+    """Verdicts draw as many tie orders as they need, so that no pair is undecidable for want of draws."""
     measure = found["measures"][0]
     assert all(each["lift"]["extra"]["low"] > 0 for each in measure["families"])
     assert np.median([each["lift"]["extra"]["value"] for each in measure["families"]]) == pytest.approx(4.15, abs=0.01)
     assert measure["separated"] == 47
-    assert np.median([each["all"]["false_rate"] for each in measure["judges"]]) == pytest.approx(0.619, abs=5e-4)
-    assert np.median([each["all"]["missed_rate"] for each in measure["judges"]]) == pytest.approx(0.532, abs=5e-4)
-    left = [each["without"] for each in measure["families"]]
-    assert np.median([each["false_rate"] for each in left]) == pytest.approx(0.412, abs=5e-4)
-    assert np.median([each["missed_rate"] for each in left]) == pytest.approx(0.452, abs=5e-4)
+    # Expected are the rates of 200,000 sign patterns. A p near .05 of 10,000 has a standard error of .0022, and a pair
+    # that it turns moves a rate: over 13 seeds the medians had standard deviations of .006, .008, .017 and .008, of
+    # which three are allowed.
+    judges, left = ([each[rates] for each in measure[of]] for rates, of in (("all", "judges"), ("without", "families")))
+    assert np.median([each["false_rate"] for each in judges]) == pytest.approx(0.591, abs=0.019)
+    assert np.median([each["missed_rate"] for each in judges]) == pytest.approx(0.532, abs=0.024)
+    assert np.median([each["false_rate"] for each in left]) == pytest.approx(0.429, abs=0.051)
+    assert np.median([each["missed_rate"] for each in left]) == pytest.approx(0.452, abs=0.024)
     spread = measure["spread_unrelated"]
-    assert (spread["pairs"], spread["all_judges_agree"], spread["judges_oppose"]) == (136, 50, 3)
+    assert (spread["pairs"], spread["judges_oppose"]) == (136, 3)
+    assert abs(spread["all_judges_agree"] - 48) <= 2
     best = next(each for each in measure["judges"] if each["judge"] == "willia-umbrela1")
     assert (best["separated"], best["all"]["false"], best["all"]["missed"]) == (81, 34, 0)
