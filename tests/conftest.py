@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -19,6 +20,12 @@ settings.load_profile(examples.BRIEF)  # --hypothesis-profile is read later, and
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_finish() -> None:
+    """Tests and the modules that they import stay to the end, so that no search for garbage goes through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -502,6 +502,7 @@ def test_a_stored_baseline_of_unknown_documents_passes_no_gate(trueval: Command,
     assert (outcome.status, f"{kept}#strange: no retrieved document is judged" in outcome.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_run_is_not_compared_with_itself(trueval: Command, folder: Path) -> None:
     (folder / "copy.txt").write_bytes((folder / "old.trec").read_bytes())
     assert gate(trueval, folder, "old", "--out", str(folder / "kept")).status == 0

@@ -1,17 +1,27 @@
 """Help: a screen of ten lines, the common options of each command, every option on demand, and a search by words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from docs.make_commands import commands
 from tests.cli.conftest import Outcome
 
+from trueval.cli import help as searched
 from trueval.cli.help import PAGES, SYNONYMS
 from trueval.cli.main import as_command, command_function
 from trueval.measures import registry
 
 Command = Callable[..., Outcome]
 ALONE = [name for name in commands() if name not in ("", "answers", "golden", "precision", "probe", "route")]
+
+
+@pytest.fixture(scope="module")
+def entries() -> Iterator[None]:
+    """Commands, measures, pages and errors are read once; the first search of this module reads them itself."""
+    found = list(searched._entries())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searched, "_entries", lambda: iter(found))
+        yield
 
 
 def made(name: str):
@@ -73,16 +83,16 @@ def test_words_find_commands_measures_pages_and_errors(trueval: Command) -> None
 
 
 @pytest.mark.parametrize("name", sorted(registry()))
-def test_every_measure_is_found_by_its_name(trueval: Command, name: str) -> None:
+def test_every_measure_is_found_by_its_name(entries: None, trueval: Command, name: str) -> None:
     lines = trueval("help", name).out.splitlines()
     assert any(line.startswith(f"  {name}  ") for line in lines[lines.index("measures") :])
 
 
-def test_an_option_of_many_commands_is_named_once(trueval: Command) -> None:
+def test_an_option_of_many_commands_is_named_once(entries: None, trueval: Command) -> None:
     assert trueval("help", "--tie-precision").out.count("--tie-precision  ") == 1
 
 
-def test_words_that_nothing_has_are_said(trueval: Command) -> None:
+def test_words_that_nothing_has_are_said(entries: None, trueval: Command) -> None:
     status, out, err = trueval("help", "zyzzyva")
     assert (status, out) == (1, "")
     assert err == "Nothing has all of these words: zyzzyva. Fewer words find more.\n"
@@ -100,7 +110,7 @@ def test_words_that_nothing_has_are_said(trueval: Command) -> None:
         ("phoenix", "files"),
     ],
 )
-def test_a_page_is_found_by_words_that_it_does_not_use(trueval: Command, words: str, page: str) -> None:
+def test_a_page_is_found_by_words_that_it_does_not_use(entries: None, trueval: Command, words: str, page: str) -> None:
     assert f"docs/{page}.md" in trueval("help", *words.split()).out
 
 

@@ -141,6 +141,7 @@ def test_queries_with_names_of_columns_stay_queries() -> None:
     assert Judgments.of(uneven).query_ids.to_list() == ["q", "d", "label"]
 
 
+@pytest.mark.slow
 def test_a_ranx_run_keeps_its_name() -> None:
     run = of_ranx()
     run.name = "monoT5"

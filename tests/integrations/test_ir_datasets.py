@@ -83,6 +83,7 @@ def test_a_file_of_that_name_is_the_file(folder: Path, monkeypatch: pytest.Monke
     assert Run.read("ir_datasets:trueval").frame["doc_id"].to_list() == ["c"]
 
 
+@pytest.mark.slow
 def test_commands_take_names_where_they_take_paths(folder: Path) -> None:
     """In a process of its own, which registers the data as a package would."""
     code = REGISTER.format(folder=str(folder)) + "from trueval.cli.main import main; main()"

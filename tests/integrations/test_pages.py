@@ -20,7 +20,7 @@ OTHERS = {
     "langchain": "langchain_core",
     "llamaindex": "llama_index.core",
 }
-SLOW = {"sentence_transformers", "mteb", "mlflow", "pytest"}
+SLOW = {"sentence_transformers", "mteb", "mlflow", "pytest", "ranx"}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,14 @@ def test_every_integration_has_a_page_and_every_page_examples() -> None:
     assert all(f"use/{page.name}" in front.read_text(encoding="utf-8") for page in PAGES)
 
 
-@pytest.mark.parametrize("name", [page.stem for page in PAGES if page.stem not in {*OTHERS, "pytest"}])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(page.stem, marks=pytest.mark.slow if page.stem in SLOW else ())
+        for page in PAGES
+        if page.stem not in {*OTHERS, "pytest"}
+    ],
+)
 def test_an_integration_imports_its_tool_and_hardly_anything_of_ours(name: str) -> None:
     """Ours is imported when it is used, so that an import costs milliseconds beside that of the tool."""
     pytest.importorskip(name, reason=f"{name} is not installed: make integrations")

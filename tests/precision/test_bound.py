@@ -98,6 +98,7 @@ def test_the_margin_is_where_intervals_touch() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_margin_is_the_first_crossing_that_turns_the_order() -> None:
     """Against the bounds themselves, at every crossing of two scores."""
     rng = np.random.default_rng(11)

@@ -125,6 +125,7 @@ def test_the_two_noises_add_up() -> None:
     assert pair.ties.half_width == pytest.approx(t.ppf(0.975, 19) * 0.1 / math.sqrt(20))
 
 
+@pytest.mark.slow
 def test_a_wanted_difference_is_counted_for_in_place_of_the_measured_one() -> None:
     scores = [made_scores("a", normal(40, 1)), made_scores("b", normal(40, 2))]
     pair = only_pair(power_of_scores(scores, difference=0.03))
@@ -166,6 +167,7 @@ def test_a_difference_that_few_queries_separate_needs_as_many_as_any_pattern_tak
     assert pair.expected.queries_needed == 6
 
 
+@pytest.mark.slow
 def test_pairs_are_in_the_order_of_the_ranking_and_found_in_either() -> None:
     scores = [
         made_scores(name, normal(10, seed) + up) for seed, (name, up) in enumerate([("c", 0), ("a", 2), ("b", 1)])

@@ -150,6 +150,7 @@ def test_sums_that_are_known_are_not_drawn() -> None:
     assert np.array_equal(found.errors, (plain - found.values[:, None]) * widened[:, None])
 
 
+@pytest.mark.slow
 def test_matrices_are_written_over() -> None:
     """Arrays that are held at once, in matrices of [configuration, configuration], the work of LAPACK apart."""
     rng, size = np.random.default_rng(4), 600

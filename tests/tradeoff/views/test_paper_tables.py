@@ -255,7 +255,12 @@ def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "sweep", [PAPER, large_sweep(), made_sweep(latency=False, priced=False)], ids=["paper", "large", "bare"]
+    "sweep",
+    [
+        pytest.param(PAPER, id="paper"),
+        pytest.param(large_sweep(), marks=pytest.mark.slow, id="large"),
+        pytest.param(made_sweep(latency=False, priced=False), id="bare"),
+    ],
 )
 def test_every_form_holds_every_table(sweep) -> None:
     names = [each.caption for each in paper_tables(sweep) if isinstance(each, PaperTable)]
