@@ -1,4 +1,4 @@
-# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make integrations · make release-check · make lock · make site. Each makes the environment it needs in .venv.
+# make demo · make test · make test-all · make coverage · make evidence · make check · make bench · make mutants · make integrations · make release-check · make lock · make site. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 COMPILE := $(BIN)/python -m compileall -qq -j 2 -x '/tests?/' $(VENV)/lib/python3*/site-packages || true
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants integrations release-check pages site lock clean
+.PHONY: demo test test-all coverage evidence check lint types doctests bench fuzz mutants integrations release-check pages site lock clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -32,6 +32,13 @@ TYPES_BESIDE = $(BIN)/mypy > $(VENV)/.types 2>&1 & $(1); tests=$$?; wait $$!; ty
 HOURS ?= 2.5
 evidence: $(VENV)/.dev
 	$(BIN)/python -m evidence --hours $(HOURS) $(PART)
+
+# The lines and branches of src/trueval that the tests of `make test` run, also those in programs that tests start.
+COVERAGE := $(BIN)/python -m coverage
+coverage: $(VENV)/.dev
+	rm -rf build/coverage
+	$(COVERAGE) run -m pytest -n 2 --dist worksteal -m "not evidence and not slow"; tests=$$?; \
+	$(COVERAGE) combine --quiet && $(COVERAGE) report --skip-covered --sort=miss && exit $$tests
 
 check: lint types doctests
 
