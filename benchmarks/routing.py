@@ -21,7 +21,7 @@ from trueval.errors import TruevalWarning
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, route_pipeline
-from trueval.tradeoff.route.route import Router
+from trueval.tradeoff.route.route import RouterOutcome
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 TABLES = {
@@ -52,7 +52,7 @@ def sample(name: str, queries: int) -> Collection:
     return replace(found, queries={query: found.queries[query] for query in judged})
 
 
-def told(router: Router) -> str:
+def told(router: RouterOutcome) -> str:
     """One line."""
     ends = {name: f"{each.value:+.4f} [{each.low:+.4f}, {each.high:+.4f}]" for name, each in router.over.items()}
     shown = ", ".join(f"over {name} {each}" for name, each in ends.items())

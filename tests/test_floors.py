@@ -149,6 +149,38 @@ def test_no_file_name_is_there_twice() -> None:
     assert not twice
 
 
+def test_no_class_name_is_there_twice() -> None:
+    """Beside those that a module keeps for itself."""
+    trees = (ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in MODULES.values())
+    names = Counter(node.name for tree in trees for node in tree if isinstance(node, ast.ClassDef))
+    assert not {name: count for name, count in names.items() if count > 1 and not name.startswith("_")}
+
+
+PARTICIPLE = re.compile(r"_*([a-z]+ed|told|made|found|swept|given|meant|kept|drawn|written|shown|known|spent|lost)")
+GERUND = re.compile(r"_*[a-z]+ing")
+# Verbs and nouns that look like either; and `trueval.published`, which is public.
+OTHER_WORDS = re.compile(
+    r"_*(published|embed|feed|need|seed|deed|bring|heading|ranking|ceiling|spacing|setting|finding|meaning|timing|"
+    r"reading|writing)"
+)
+
+
+def test_modules_and_functions_are_not_named_by_participles() -> None:
+    """A function is a verb and a module a noun; what a property has may be judged or known."""
+    modules = {name for name in MODULES if ".views" not in name and PARTICIPLE.fullmatch(name.rpartition(".")[2])}
+    assert modules == {"trueval.models.hosted"}  # short for hosted models, as the trade says it
+    functions = {
+        f"{module}.{node.name}"
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and (PARTICIPLE.fullmatch(node.name) or GERUND.fullmatch(node.name))
+        and not OTHER_WORDS.fullmatch(node.name)
+        and not any("property" in ast.unparse(each) for each in node.decorator_list)
+    }
+    assert not functions
+
+
 def test_views_are_known_to_their_own_room_and_above_only() -> None:
     for name in MODULES:
         seen = {other for other in imports(name) if ".views" in other}

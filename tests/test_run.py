@@ -14,7 +14,7 @@ import pytest
 
 from trueval import Judgments, compare, evaluate
 from trueval.errors import InputError
-from trueval.rag.unjudged import grade_unjudged
+from trueval.rag.unjudged_passages import grade_unjudged
 from trueval.run import Run
 
 NESTED = {"q1": {"d1": 2.0, "d2": 1.5}, "q2": {"d1": 0.5}}

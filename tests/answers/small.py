@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trueval.answers.answer import Answer, AnswerLog, Claim, Passage, ReferenceClaim
+from trueval.answers.answer import AnswerLog, Claim, LoggedAnswer, Passage, ReferenceClaim
 from trueval.answers.claim_table import MISSING, PARTLY, SUPPORTED, Cell, JudgedCells, cells_of
 
 
@@ -18,12 +18,14 @@ def write_lines(path: Path, *rows: Mapping[str, Any]) -> str:
     return str(path)
 
 
-def draw_answer(rng: np.random.Generator, name: str, claims: int = 3, nuggets: int = 3, passages: int = 3) -> Answer:
+def draw_answer(
+    rng: np.random.Generator, name: str, claims: int = 3, nuggets: int = 3, passages: int = 3
+) -> LoggedAnswer:
     """An answer with random numbers of claims, reference claims, passages and citations."""
     count = int(rng.integers(0, passages + 1))
     cited = [tuple(dict.fromkeys(rng.integers(-1, count, rng.integers(0, 3)).tolist())) for _ in range(claims)]
     importance = [("vital", "okay")[int(each)] for each in rng.integers(0, 2, nuggets)]
-    return Answer(
+    return LoggedAnswer(
         name,
         f"{name}?",
         "text",
@@ -48,7 +50,7 @@ def draw_labels(rng: np.random.Generator, log: AnswerLog, missing: float = 0.0) 
     return JudgedCells(found, "table")
 
 
-def twin(answer: Answer, judged: JudgedCells) -> dict[str, float]:
+def twin(answer: LoggedAnswer, judged: JudgedCells) -> dict[str, float]:
     """Every measure of the judged table, by loops; NaN where there is nothing to measure."""
 
     def label(of: str, claim: int, against: str | int) -> int:

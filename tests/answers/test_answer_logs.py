@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.answers.small import write_lines
 
-from trueval.answers.answer import Answer, Claim, Passage, ReferenceClaim
+from trueval.answers.answer import Claim, LoggedAnswer, Passage, ReferenceClaim
 from trueval.answers.answer_logs import read_answers
 from trueval.errors import InputError
 
-ADA = Answer(
+ADA = LoggedAnswer(
     "Who?",
     "Who?",
     "Ada did [2]. She was first.",

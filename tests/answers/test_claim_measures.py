@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.answers.small import draw_labels, draw_log, twin
 
-from trueval.answers.answer import Answer, AnswerLog
+from trueval.answers.answer import AnswerLog, LoggedAnswer
 from trueval.answers.answer_measures import MEASURES
 from trueval.answers.claim_measures import losses
 from trueval.answers.claim_table import (
@@ -144,7 +144,7 @@ def test_values_are_ragcheckers() -> None:
         assert exclusive <= values["noise-irrelevant"][at] + 1e-12
 
 
-def _their_result(container: ModuleType, answer: Answer, judged: JudgedCells) -> object:
+def _their_result(container: ModuleType, answer: LoggedAnswer, judged: JudgedCells) -> object:
     def names(of: str, claim: int, against: str | int) -> str:
         found = judged.label(Cell(answer.query, of, claim, against))
         return {SUPPORTED: "Entailment", 0: "Contradiction"}.get(found, "Neutral")

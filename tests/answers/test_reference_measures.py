@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from trueval.answers.answer import Answer, AnswerLog
+from trueval.answers.answer import AnswerLog, LoggedAnswer
 from trueval.answers.reference_measures import best_of_references, exact_match, number_recall, numbers_in, token_f1
 
 
@@ -59,7 +59,9 @@ def test_numbers_of_a_text(text: str, numbers: set[float]) -> None:
 
 def test_the_best_reference_counts_and_none_is_not_known() -> None:
     """A question without a reference is unknown; one whose reference has no number has nothing to measure."""
-    answers = [Answer(f"q{at}", "?", "In 1889", (), each) for at, each in enumerate([("1900", "1889"), (), ("never",)])]
+    answers = [
+        LoggedAnswer(f"q{at}", "?", "In 1889", (), each) for at, each in enumerate([("1900", "1889"), (), ("never",)])
+    ]
     found = best_of_references(AnswerLog("s", "log", tuple(answers), {}), number_recall)
     assert found.bounds.lowest[0] == 1.0
     assert all(math.isnan(each) for each in found.bounds.lowest[1:].tolist())

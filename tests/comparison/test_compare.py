@@ -138,7 +138,7 @@ def test_the_bounded_interval_contains_the_one_of_a_known_variance(monkeypatch: 
     runs = tied_runs(30, alike=False)
     (known,) = tv.compare(runs[:2], runs[2], "IPrec11", resamples=2000).differences
     assert not known.realized_bounded
-    monkeypatch.setattr("trueval.measures.interpolated.MOST_ORDERS", 1)
+    monkeypatch.setattr("trueval.measures.interpolated_precision.MOST_ORDERS", 1)
     (bounded,) = tv.compare(runs[:2], runs[2], "IPrec11", resamples=2000).differences
     assert bounded.realized_bounded
     assert math.isnan(bounded.sd)
@@ -151,7 +151,7 @@ def test_the_bounded_interval_contains_the_one_of_a_known_variance(monkeypatch: 
 
 def test_the_bounded_interval_of_equal_queries_is_the_range_of_all_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, judgments = tied_runs(4, alike=True)
-    monkeypatch.setattr("trueval.measures.interpolated.MOST_ORDERS", 1)
+    monkeypatch.setattr("trueval.measures.interpolated_precision.MOST_ORDERS", 1)
     (found,) = tv.compare([one, other], judgments, "IPrec11", resamples=500).differences
     values = []
     grades = dict(first_of(judgments).frame.select("doc_id", "grade").iter_rows())

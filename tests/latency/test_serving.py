@@ -208,7 +208,7 @@ def test_hosted_models_are_asked_as_often_as_was_said_and_without_a_word(
 ) -> None:
     protocol = Protocol(queries=3, repeats=2, warmup=1, rates=(1e4,))
     with timed(collection, service, None) as one:
-        said, before = one.outgoing(protocol), one.work.shared.account.spent
+        said, before = one.hosted_calls(protocol), one.work.shared.account.spent
         one.check_cost(protocol)
         assert service.seen == []
         with warnings.catch_warnings():

@@ -12,7 +12,7 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.rag.sensitivity import sensitivity
-from trueval.rag.unjudged import grade_unjudged
+from trueval.rag.unjudged_passages import grade_unjudged
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 MEASURES = "RA-nWG@10 nWG@10 N-Recall4+@10 N-Recall5@10 P4+@10 Harm@10 Judged@10 AllGold(rel=4)@10"

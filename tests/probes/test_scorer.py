@@ -17,7 +17,7 @@ from trueval.models.hosted.account import Account
 from trueval.numerics import FORMATS, find_format, round_to, spacings
 from trueval.probes import scorer
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
-from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer, PairScores, ScorerPairs
+from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer, ScorerPairs, TextPairScores
 from trueval.probes.scorer_request import ScorerRequest
 from trueval.probes.scorers import ProbeScorers
 from trueval.retrieval.indexes.sparse import Bm25
@@ -176,8 +176,8 @@ class _Fixed:
     def __init__(self, values: list[float]) -> None:
         self.values = np.array(values)
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
-        return PairScores(self.values, np.full(len(self.values), 0.5))
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
+        return TextPairScores(self.values, np.full(len(self.values), 0.5))
 
 
 def test_a_hybrid_adds_what_is_left_of_the_mean_of_usual_pairs_in_spreads() -> None:
@@ -196,7 +196,7 @@ def test_a_shared_scorer_is_asked_once_for_the_same_pairs() -> None:
     asked = []
 
     class Counted(_Fixed):
-        def score(self, pairs: ScorerPairs) -> PairScores:
+        def score(self, pairs: ScorerPairs) -> TextPairScores:
             asked.append(pairs)
             return super().score(pairs)
 

@@ -22,7 +22,7 @@ from trueval.rag.contexts import (
     read_contexts,
 )
 from trueval.rag.evaluate_files import evaluate_files
-from trueval.rag.unjudged import grade_unjudged
+from trueval.rag.unjudged_passages import grade_unjudged
 
 if TYPE_CHECKING:
     from pathlib import Path

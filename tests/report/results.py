@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trueval.report.page_content import Table
+from trueval.report.page_content import PageTable
 
 
 def value(
@@ -45,7 +45,7 @@ def results(measures: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
-def places_of(table: Table) -> list[list[str]]:
+def places_of(table: PageTable) -> list[list[str]]:
     """Where the cells of a table are in the JSON, row by row: by themselves, or by their row and their column."""
     return [
         [

@@ -2,7 +2,7 @@
 
 from trueval.report.folded_tables import pack_table
 from trueval.report.number_texts import format_difference, format_value
-from trueval.report.page_content import Cell, PageColumn, Row, Table
+from trueval.report.page_content import PageCell, PageColumn, PageTable, Row
 
 COLUMNS = (
     PageColumn("run", "/run"),
@@ -12,14 +12,14 @@ COLUMNS = (
 )
 
 
-def table(*entries: dict, turned: bool = False) -> Table:
+def table(*entries: dict, turned: bool = False) -> PageTable:
     """Cells of AP are strong."""
     rows = tuple(
-        Row(f"/{place}", tuple(Cell(each.show(value), value, each.title == "AP") for each, value in cells), turned)
+        Row(f"/{place}", tuple(PageCell(each.show(value), value, each.title == "AP") for each, value in cells), turned)
         for place, entry in enumerate(entries)
         if (cells := [(each, entry[each.title]) for each in COLUMNS])
     )
-    return Table("t", ("All.",), "f.json", COLUMNS, rows)
+    return PageTable("t", ("All.",), "f.json", COLUMNS, rows)
 
 
 def test_a_value_says_its_text_by_the_form_of_its_column() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.report import kinds
-from trueval.report.json_fields import OMITTED, encode, find_pointers, renamed
+from trueval.report.json_fields import OMITTED, encode, find_pointers, json_key
 from trueval.report.kinds import Kind
 from trueval.report.result import ReprByKind, Result
 from trueval.version import __version__
@@ -66,7 +66,7 @@ class Station:
     open: bool
     of_day: Mapping[str, float]
     span: tuple[int, int]
-    first: int = field(metadata=renamed("from"), default=0)
+    first: int = field(metadata=json_key("from"), default=0)
     remark: str = field(metadata=OMITTED, default="")
 
 

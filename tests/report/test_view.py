@@ -13,15 +13,15 @@ from trueval.report.number_texts import POINTS
 from trueval.report.result import Result
 from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import render_text
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, number, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, number, unscaled_unit
 from trueval.report.view import (
     Answer,
     Case,
     Column,
-    Difference,
     Mark,
     Quantity,
     Section,
+    SentenceDifference,
     Sheet,
     View,
     columns_of,
@@ -240,7 +240,7 @@ def test_a_sheet_without_rows_has_its_headings() -> None:
 
 
 def test_units_of_their_own_keep_their_sign_at_both_ends() -> None:
-    grades = interval_of(unscaled(lambda value: f"{value:+.1f}"))
+    grades = interval_of(unscaled_unit(lambda value: f"{value:+.1f}"))
     assert grades.write(Span(0.0, -0.5, 1.0), POINTS) == "[-0.5, +1.0]"
     assert grades.plain(Span(0.0, None, 1.0)) == grades.plain(None) == "–"
 
@@ -259,7 +259,7 @@ def test_a_section_of_another_file_names_its_rows_there() -> None:
 
 def test_a_difference_names_both_of_its_numbers() -> None:
     best, other = RACE.entrants
-    ahead = Difference(Quantity(best.score, "value"), Quantity(other.score, "value"))
+    ahead = SentenceDifference(Quantity(best.score, "value"), Quantity(other.score, "value"))
     unknown = ahead._replace(first=Quantity(other.score, "low"))
     shown = replace(view(RACE), answer=Answer(("ahead by ", ahead)), findings=[(unknown, " known")])
     assert "ahead by +0.2623" in as_markdown(shown)

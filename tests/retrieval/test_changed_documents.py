@@ -188,7 +188,7 @@ def test_what_is_missing_is_what_models_then_get(
     """Exactly where the pool of the reranker is known, else at most."""
     log, deeper = use(dtype), pipeline(dtype, reuse=reuse)
     deeper.settings["rerank"]["depth"] = 10  # type: ignore[index]
-    before = deeper.missing(collection(), cache=tmp_path)
+    before = deeper.missing_work(collection(), cache=tmp_path)
     assert [(each.stage, each.items, each.exact) for each in before] == [
         ("documents", 30, True),
         ("queries", 4, True),
@@ -196,10 +196,10 @@ def test_what_is_missing_is_what_models_then_get(
     ]
     deeper.retrieve(collection(), cache=tmp_path)
     assert len(log) == 74
-    assert deeper.missing(collection(), cache=tmp_path) == []
+    assert deeper.missing_work(collection(), cache=tmp_path) == []
     deeper.settings["rerank"]["depth"] = 20  # type: ignore[index]
     log.clear()
-    said = deeper.missing(collection(changed), cache=tmp_path)
+    said = deeper.missing_work(collection(changed), cache=tmp_path)
     assert log == []
     deeper.retrieve(collection(changed), cache=tmp_path)
     most = sum(each.items for each in said)

@@ -75,13 +75,13 @@ def test_packed_standings_hold_every_value_in_less() -> None:
     largest = np.where(np.arange(len(counted.above)) % 2, np.iinfo(np.int64).max, -1)
     hostile = replace(counted, score=np.where(counted.score > 6, np.inf, counted.score / 3), ahead=largest)
     for one in (counted, hostile, count(RUN, JUDGMENTS, RANDOM), counted.take(np.zeros(0, dtype=np.int64))):
-        packed = one.packed()
-        again = packed.unpacked()
+        packed = one.pack()
+        again = packed.unpack()
         for name in PER_ROW + PER_POOLED + PER_QUERY:
             values, found = getattr(one, name), getattr(again, name)
             assert found.dtype == values.dtype
             assert np.array_equal(found, values, equal_nan=values.dtype.kind == "f")
-    sizes = [sum(getattr(each, name).nbytes for name in PER_ROW) for each in (counted, counted.packed())]
+    sizes = [sum(getattr(each, name).nbytes for name in PER_ROW) for each in (counted, counted.pack())]
     assert sizes[1] < sizes[0] / 4
 
 

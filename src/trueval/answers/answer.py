@@ -48,7 +48,7 @@ class ReferenceClaim(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class LoggedAnswer:
     """An answer, and what is known about its question.
 
     Attributes:
@@ -88,7 +88,7 @@ class AnswerLog:
 
     name: str
     source: str
-    answers: tuple[Answer, ...]
+    answers: tuple[LoggedAnswer, ...]
     clusters: Mapping[str, str]
     notes: tuple[str, ...] = ()
 

@@ -13,7 +13,16 @@ import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from trueval.answers.answer import IMPORTANCE, Answer, AnswerLog, Claim, Passage, ReferenceClaim, cite, split_claims
+from trueval.answers.answer import (
+    IMPORTANCE,
+    AnswerLog,
+    Claim,
+    LoggedAnswer,
+    Passage,
+    ReferenceClaim,
+    cite,
+    split_claims,
+)
 from trueval.errors import Place
 from trueval.files import Source
 from trueval.files.json.context_logs import UnreadLine, unread_lines
@@ -98,7 +107,7 @@ def answers_of(rows: Iterator[UnreadLine], source: str, name: str) -> AnswerLog:
     Raises:
         InputError: as in `read_answers`.
     """
-    answers: dict[str, Answer] = {}
+    answers: dict[str, LoggedAnswer] = {}
     clusters: dict[str, str] = {}
     for row in rows:
         line = _Line(row)
@@ -116,7 +125,7 @@ def answers_of(rows: Iterator[UnreadLine], source: str, name: str) -> AnswerLog:
     return AnswerLog(name, source, listed, clusters, (*_notes(listed),))
 
 
-def _notes(answers: Sequence[Answer]) -> Iterator[str]:
+def _notes(answers: Sequence[LoggedAnswer]) -> Iterator[str]:
     """What the log lacks, and what is odd in it, with the number of questions and the first of them."""
     lacks = {
         "no context is given: measures of contexts are not known for": [a for a in answers if a.passages is None],
@@ -139,7 +148,7 @@ class _Line:
         self.place = row.place
         self.values = dict(_flat(row.values))
 
-    def answer(self) -> Answer:
+    def answer(self) -> LoggedAnswer:
         """The answer that the object holds."""
         query, question = self._question()
         passages = self._passages()
@@ -155,7 +164,7 @@ class _Line:
         else:
             sentences = split_claims(references[0], count) if references else ()
             nuggets = tuple(ReferenceClaim(each.text) for each in sentences)
-        return Answer(
+        return LoggedAnswer(
             query,
             question,
             text,

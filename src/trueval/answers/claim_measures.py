@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.answers.claim_table import MISSING, NOT, PARTLY, SUPPORTED, ClaimTable, Truth, supported
+from trueval.answers.claim_table import MISSING, NOT, PARTLY, SUPPORTED, ClaimTable, Truth, support_of
 from trueval.standings.standings import Bools, Floats, Ints
 
 
@@ -67,7 +67,7 @@ def _mean(values: Bounds, query: Ints, queries: int, weight: Floats | None = Non
     return Bounds(*(np.bincount(query, each * weight, queries) / size for each in values))
 
 
-def _known(bounds: Bounds, known: Bools) -> AnswerValues:
+def _known_values(bounds: Bounds, known: Bools) -> AnswerValues:
     """The values of questions of which everything needed is known."""
     return AnswerValues(Bounds(*(np.where(known, each, np.nan) for each in bounds)), ~known)
 
@@ -81,8 +81,8 @@ def correctness(table: ClaimTable) -> AnswerValues:
 
     RAGChecker's precision. 4 claims of which the reference supports 3: 0.75.
     """
-    truth = supported(table.claim_label)
-    return _known(_share(truth, table.claim_query, table.queries), table.has_reference)
+    truth = support_of(table.claim_label)
+    return _known_values(_share(truth, table.claim_query, table.queries), table.has_reference)
 
 
 def reference_relevance(table: ClaimTable) -> AnswerValues:
@@ -93,7 +93,7 @@ def reference_relevance(table: ClaimTable) -> AnswerValues:
     """
     label = table.claim_label
     spoken = (label != MISSING) & (label != NOT)
-    return _known(
+    return _known_values(
         _share(Truth(spoken, spoken | (label == MISSING)), table.claim_query, table.queries), table.has_reference
     )
 
@@ -111,14 +111,14 @@ def nugget_recall(table: ClaimTable, *, strict: bool, of: str = "all") -> Answer
     Args:
         of: "all", "vital" or "weighted".
     """
-    truth = supported(table.nugget_label)
+    truth = support_of(table.nugget_label)
     values = Bounds(*(each.astype(np.float64) for each in truth)) if strict else _half(table.nugget_label)
     known = table.has_reference
     if of == "all":
-        return _known(_mean(values, table.nugget_query, table.queries), known)
+        return _known_values(_mean(values, table.nugget_query, table.queries), known)
     unsaid = np.bincount(table.nugget_query, np.isnan(table.vital), table.queries) > 0
     weight = np.nan_to_num(table.vital if of == "vital" else (1 + table.vital) / 2)
-    return _known(_mean(values, table.nugget_query, table.queries, weight), known & ~unsaid)
+    return _known_values(_mean(values, table.nugget_query, table.queries, weight), known & ~unsaid)
 
 
 def claim_f1(table: ClaimTable) -> AnswerValues:
@@ -131,7 +131,7 @@ def claim_f1(table: ClaimTable) -> AnswerValues:
     for one, other in zip(precision, recall, strict=True):
         total = one + other
         found.append(np.where(total == 0, 0.0, 2 * one * other / np.where(total == 0, 1.0, total)))
-    return _known(Bounds(*found), table.has_reference)
+    return _known_values(Bounds(*found), table.has_reference)
 
 
 def claim_recall(table: ClaimTable) -> AnswerValues:
@@ -140,7 +140,7 @@ def claim_recall(table: ClaimTable) -> AnswerValues:
     Of 4 claims 3 are supported by some passage: 0.75. A question with an empty context has 0.
     """
     truth = table.nugget_in_context
-    return _known(_share(truth, table.nugget_query, table.queries), _both(table))
+    return _known_values(_share(truth, table.nugget_query, table.queries), _both(table))
 
 
 def context_precision(table: ClaimTable) -> AnswerValues:
@@ -148,7 +148,7 @@ def context_precision(table: ClaimTable) -> AnswerValues:
 
     Of 8 passages 2 support a claim: 0.25.
     """
-    return _known(_share(table.relevant, table.passage_query, table.queries), _both(table))
+    return _known_values(_share(table.relevant, table.passage_query, table.queries), _both(table))
 
 
 def faithfulness(table: ClaimTable) -> AnswerValues:
@@ -157,7 +157,7 @@ def faithfulness(table: ClaimTable) -> AnswerValues:
     Of 4 claims 3 are supported by some passage: 0.75.
     """
     truth = table.claim_in_context
-    return _known(_share(truth, table.claim_query, table.queries), table.has_context)
+    return _known_values(_share(truth, table.claim_query, table.queries), table.has_context)
 
 
 def context_utilization(table: ClaimTable) -> AnswerValues:
@@ -168,11 +168,11 @@ def context_utilization(table: ClaimTable) -> AnswerValues:
     Of 4 claims the context supports 3, and the answer makes 2 of these: 2 / 3. RAGChecker's code gives 0 where the
     context supports none; here the question has no value.
     """
-    context, made = table.nugget_in_context, supported(table.nugget_label)
+    context, made = table.nugget_in_context, support_of(table.nugget_label)
     # A claim that may be in the context is counted where that moves the ratio the way that is looked for.
     low = _ratio(made.surely, context.surely | (context.possibly & ~made.surely), table)
     high = _ratio(made.possibly, context.surely | (context.possibly & made.possibly), table)
-    return _known(Bounds(low, high), _both(table))
+    return _known_values(Bounds(low, high), _both(table))
 
 
 def _ratio(made: Bools, counted: Bools, table: ClaimTable) -> Floats:
@@ -191,9 +191,9 @@ def noise_sensitivity(table: ClaimTable, *, relevant: bool) -> AnswerValues:
     """
     cells = table.claim_cells
     passage = table.relevant if relevant else ~table.relevant
-    told = (supported(cells.label) & passage.at(cells.passage)).any_by(cells.claim, len(table.claim_query))
-    truth = told & ~supported(table.claim_label)
-    return _known(_share(truth, table.claim_query, table.queries), _both(table))
+    told = (support_of(cells.label) & passage.at(cells.passage)).any_by(cells.claim, len(table.claim_query))
+    truth = told & ~support_of(table.claim_label)
+    return _known_values(_share(truth, table.claim_query, table.queries), _both(table))
 
 
 def hallucination(table: ClaimTable) -> AnswerValues:
@@ -213,9 +213,9 @@ def self_knowledge(table: ClaimTable) -> AnswerValues:
 
 
 def _outside(table: ClaimTable, *, right: bool) -> AnswerValues:
-    correct = supported(table.claim_label)
+    correct = support_of(table.claim_label)
     truth = ~table.claim_in_context & (correct if right else ~correct)
-    return _known(_share(truth, table.claim_query, table.queries), _both(table))
+    return _known_values(_share(truth, table.claim_query, table.queries), _both(table))
 
 
 def support_precision(table: ClaimTable, *, first: bool) -> AnswerValues:
@@ -227,7 +227,7 @@ def support_precision(table: ClaimTable, *, first: bool) -> AnswerValues:
     Two claims cite p1 (supported), and p2 (partly) and p3 (not): all 1.5 / 3, first 1.5 / 2.
     """
     weights, claim = _citations(table, first=first)
-    return _known(_mean(weights, table.claim_query[claim], table.queries), table.has_context)
+    return _known_values(_mean(weights, table.claim_query[claim], table.queries), table.has_context)
 
 
 def support_recall(table: ClaimTable, *, first: bool) -> AnswerValues:
@@ -241,7 +241,7 @@ def support_recall(table: ClaimTable, *, first: bool) -> AnswerValues:
     best = [np.zeros(len(table.claim_query)) for _ in weights]
     for found, each in zip(best, weights, strict=True):
         np.maximum.at(found, claim, each)
-    return _known(_mean(Bounds(*best), table.claim_query, table.queries), table.has_context)
+    return _known_values(_mean(Bounds(*best), table.claim_query, table.queries), table.has_context)
 
 
 def _citations(table: ClaimTable, *, first: bool) -> tuple[Bounds, Ints]:
@@ -288,7 +288,7 @@ def losses(table: ClaimTable) -> LossCounts:
     10 claims: 6 in answers, 3 of the others in a context, 1 nowhere: answered 6, reading 3, retrieval 1.
     """
     known = _both(table)[table.nugget_query]
-    made, context = supported(table.nugget_label), table.nugget_in_context
+    made, context = support_of(table.nugget_label), table.nugget_in_context
     answered = known & made.surely
     reading = known & ~made.possibly & context.surely
     retrieval = known & ~made.possibly & ~context.possibly

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.answers.answer import OKAY, VITAL, Answer, AnswerLog
+from trueval.answers.answer import OKAY, VITAL, AnswerLog, LoggedAnswer
 from trueval.errors import InputError, Place, nearest
 from trueval.files import Source
 from trueval.files.json.context_logs import unread_lines
@@ -65,7 +65,7 @@ class Cell(NamedTuple):
     against: str | int
 
 
-def cells_of(answer: Answer) -> Iterator[Cell]:
+def cells_of(answer: LoggedAnswer) -> Iterator[Cell]:
     """The cells that the measures of an answer use; an empty answer supports nothing, so nobody is asked."""
     passages = range(1, len(answer.passages or ()) + 1)
     for claim in range(1, len(answer.claims) + 1):
@@ -78,7 +78,7 @@ def cells_of(answer: Answer) -> Iterator[Cell]:
         yield from (Cell(answer.query, REFERENCE, claim, number) for number in passages)
 
 
-def texts_of(answer: Answer, cell: Cell) -> tuple[str, str]:
+def texts_of(answer: LoggedAnswer, cell: Cell) -> tuple[str, str]:
     """The claim of a cell, and the text that it is held against."""
     claim = (answer.claims if cell.of == ANSWER else answer.reference_claims)[cell.claim - 1].text
     if cell.against == REFERENCE:
@@ -121,7 +121,7 @@ def read_judged(source: Source, log: AnswerLog) -> JudgedCells:
     return JudgedCells(found, content.source)
 
 
-def _read(row: Mapping[str, object], place: Place, answers: Mapping[str, Answer]) -> tuple[Cell, int]:
+def _read(row: Mapping[str, object], place: Place, answers: Mapping[str, LoggedAnswer]) -> tuple[Cell, int]:
     query, of, against, label = (row.get(key) for key in ("query", "of", "against", "label"))
     if not isinstance(query, str) or query not in answers:
         raise _refuse(place, "query", f"a question of the log{nearest(str(query), answers)}", query)
@@ -181,7 +181,7 @@ class Truth(NamedTuple):
         return Truth(*found)
 
 
-def supported(label: Ints) -> Truth:
+def support_of(label: Ints) -> Truth:
     """Whether a text supports a claim."""
     return Truth(label == SUPPORTED, (label == SUPPORTED) | (label == MISSING))
 
@@ -263,17 +263,17 @@ class ClaimTable:
     @cached_property
     def claim_in_context(self) -> Truth:
         """[answer claim] whether some passage supports it."""
-        return supported(self.claim_cells.label).any_by(self.claim_cells.claim, len(self.claim_query))
+        return support_of(self.claim_cells.label).any_by(self.claim_cells.claim, len(self.claim_query))
 
     @cached_property
     def nugget_in_context(self) -> Truth:
         """[reference claim] whether some passage supports it."""
-        return supported(self.nugget_cells.label).any_by(self.nugget_cells.claim, len(self.nugget_query))
+        return support_of(self.nugget_cells.label).any_by(self.nugget_cells.claim, len(self.nugget_query))
 
     @cached_property
     def relevant(self) -> Truth:
         """[passage] whether it supports some claim of the reference."""
-        return supported(self.nugget_cells.label).any_by(self.nugget_cells.passage, len(self.passage_query))
+        return support_of(self.nugget_cells.label).any_by(self.nugget_cells.passage, len(self.passage_query))
 
     @cached_property
     def missing(self) -> Ints:

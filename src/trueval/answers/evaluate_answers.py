@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from trueval.answers.answer import Answer, AnswerLog
+from trueval.answers.answer import AnswerLog, LoggedAnswer
 from trueval.answers.answer_logs import read_answers
 from trueval.answers.answer_measures import FRACTIONS, MEASURES, AnswerMeasure, find_measures, scores_of
 from trueval.answers.answers_evaluation import (
@@ -222,7 +222,7 @@ def _mean(
     span = [None if math.isnan(each.estimate) else each.estimate for each in ends]
     corrected = None
     if people is not None and measure.judged:
-        corrected = _corrected(measure, values, people, labels, level)
+        corrected = _correct_mean(measure, values, people, labels, level)
     known = count + unknown
     return AnswerMean(
         name=measure.name,
@@ -271,7 +271,7 @@ def _of_equal_values(value: float, units: int, level: float) -> EstimateWithInte
     return EstimateWithInterval(value, value * (1 - other), value + (1 - value) * other, 0.0, units - 1)
 
 
-def _corrected(
+def _correct_mean(
     measure: AnswerMeasure, values: AnswerValues, people: AnswerValues, labels: _PeopleLabels, level: float
 ) -> EstimateWithInterval | None:
     """The mean for people's labels of all questions, from whole questions that they labeled."""
@@ -314,7 +314,7 @@ def _list(found: JudgedLog) -> tuple[JudgedQuestion, ...]:
     return tuple(_question(found.log.answers[at], found.judged, _or_none(float(low[at]))) for at in order.tolist())
 
 
-def _question(answer: Answer, judged: JudgedCells, correctness: float | None) -> JudgedQuestion:
+def _question(answer: LoggedAnswer, judged: JudgedCells, correctness: float | None) -> JudgedQuestion:
     by_claim: dict[tuple[str, int], list[Cell]] = {
         **{(ANSWER, number): [] for number in range(1, len(answer.claims) + 1)},
     }
@@ -328,7 +328,7 @@ def _question(answer: Answer, judged: JudgedCells, correctness: float | None) ->
     return JudgedQuestion(answer.query, answer.question, answer.text, correctness, tuple(claims))
 
 
-def _text(answer: Answer, cell: Cell, judged: JudgedCells) -> JudgedText:
+def _text(answer: LoggedAnswer, cell: Cell, judged: JudgedCells) -> JudgedText:
     code = judged.label(cell)
     name = str(cell.against)
     if isinstance(cell.against, int):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from trueval.answers.answer import Answer, AnswerLog
+from trueval.answers.answer import AnswerLog, LoggedAnswer
 from trueval.answers.answer_logs import read_answers
 from trueval.answers.claim_table import LABELS, MISSING, Cell, JudgedCells, cells_of, read_judged, texts_of
 from trueval.collection import text_hash
@@ -214,7 +214,7 @@ def ask_for(
 
 
 def _of_answer(
-    answer: Answer, grading: GradingSettings, known: Container[tuple[str, str]] | None
+    answer: LoggedAnswer, grading: GradingSettings, known: Container[tuple[str, str]] | None
 ) -> Iterator[AskedCells]:
     by_claim: dict[str, dict[str, list[Cell]]] = {}
     for cell in cells_of(answer):

@@ -255,7 +255,7 @@ def _evaluate(
     from trueval.cli.labels import LabelOptions
     from trueval.comparison.labels.judge_scales import check_scales
     from trueval.evaluation.evaluate import evaluate
-    from trueval.rag.unjudged import grade_unjudged
+    from trueval.rag.unjudged_passages import grade_unjudged
 
     chosen, rules = policy.request(qrels, measures)
     given = inputs.to_inputs(chosen, policy.grade_map())

@@ -41,7 +41,7 @@ def retrieve_demo(
 
     collection = Collection.read(str(sample), fields=FIELDS)
     pipeline = Pipeline(settings_of_tables(SEARCH, "the demo"), NAME)
-    found = pipeline.retrieve(collection, cache=cache, begin=begin).judged(collection.graded, relevant)
+    found = pipeline.retrieve(collection, cache=cache, begin=begin).with_measures(collection.graded, relevant)
     runs.mkdir(parents=True, exist_ok=True)
     path = runs / f"{NAME}.trec"
     found.run.write(path)

@@ -158,7 +158,7 @@ def pipeline_text(project: Project) -> str:
 # What finds documents: trueval retrieve --pipeline pipeline.toml --run run.trec
 # Omit a table to skip its stage. All keys: trueval schema pipeline, or docs/keys.md.
 
-{_searches(project)}{_reranking(project, 50)}"""
+{_searches(project)}{_rerank_table(project, 50)}"""
 
 
 def golden_text(project: Project) -> str:
@@ -201,7 +201,7 @@ methods = {json.dumps(methods)}
 {dense if project.model else ""}
 [sparse]
 index = {json.dumps(_bm25(project))}
-{fused if project.model else ""}{_reranking(project, "[20, 50]")}
+{fused if project.model else ""}{_rerank_table(project, "[20, 50]")}
 [generate]
 contexts = [5, 10, 20]    # K: documents in a prompt
 
@@ -277,7 +277,7 @@ def _bm25(project: Project) -> str:
     return "bm25" if project.language == "en" else f"bm25(language='{project.language}')"
 
 
-def _reranking(project: Project, depth: object) -> str:
+def _rerank_table(project: Project, depth: object) -> str:
     if not project.reranker:
         return ""
     return f"\n[rerank]\nmodel = {json.dumps(project.reranker)}\ndepth = {depth}\n"

@@ -58,7 +58,9 @@ class LiveOptions:
             if getattr(self, name) is not None:
                 raise typer.BadParameter("goes with --live.", param_hint=f"--{name.replace('_', '-')}")
 
-    def ask(self, texts: "Collection", k: int, rel: float | None, cache: Path | None) -> "tuple[LiveRetrieval, Ledger]":
+    def ask(
+        self, texts: "Collection", k: int, rel: float | None, cache: Path | None
+    ) -> "tuple[LiveRetrieval, LedgerPlace]":
         """Send every query of a collection to the retriever.
 
         Args:
@@ -70,7 +72,7 @@ class LiveOptions:
         from trueval.measures import parse_list
         from trueval.retrieval.live.live import retrieve_live
 
-        ledger = Ledger.of(cache, str(self.live), texts, k)
+        ledger = LedgerPlace.of(cache, str(self.live), texts, k)
         wanted = None if self.measures is None else parse_list(self.measures)
         if wanted is not None and texts.judgments is None:
             raise typer.BadParameter("needs judgments: name them by --qrels.", param_hint="--measures")
@@ -94,13 +96,13 @@ class LiveOptions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ledger:
+class LedgerPlace:
     """Where answers are kept until the results are written."""
 
     path: Path | None
 
     @classmethod
-    def of(cls, cache: Path | None, spec: str, texts: "Collection", k: int) -> "Ledger":
+    def of(cls, cache: Path | None, spec: str, texts: "Collection", k: int) -> "LedgerPlace":
         """The ledger of a job, by what is asked."""
         from hashlib import sha256
 
@@ -122,6 +124,6 @@ class Ledger:
             self.path.unlink(missing_ok=True)
 
 
-def numbered(file: Path, number: int) -> Path:
+def number_file(file: Path, number: int) -> Path:
     """The file name of the run of one call."""
     return file if number == 1 else file.with_name(f"{file.stem}-{number}{file.suffix}")

@@ -12,7 +12,7 @@ import typer
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.executors import executor_on
-from trueval.cli.live import LiveOptions, numbered
+from trueval.cli.live import LiveOptions, number_file
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, QrelsFile, Where, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
@@ -121,7 +121,7 @@ class PipelineOptions(SearchOptions):
     def read(self) -> "Pipeline":
         """Read the pipeline file, or make a pipeline of one stage, with the requested scoring."""
         found = self.read_pipeline(self.depth).but(scoring=self.scoring, reuse=self.reuse)
-        return found if self.route is None else found.routed(self.route)
+        return found if self.route is None else found.with_router(self.route)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -293,9 +293,9 @@ def _retrieve_live(
     files: dict[str, Any] = {}
     for number, run in enumerate(found.runs, 1):
         if written.run is not None:
-            run.write(name := numbered(written.run, number))
+            run.write(name := number_file(written.run, number))
             say(f"wrote {name}")
-        files[numbered(Path(RUN_FILE), number).name] = run.write
+        files[number_file(Path(RUN_FILE), number).name] = run.write
     if written.contexts is not None:
         _write_contexts(found.run, k, written.contexts, collection=texts)
         say(f"wrote {written.contexts}")
@@ -309,7 +309,7 @@ def _retrieve_live(
 def _estimate(search: PipelineOptions, texts: "Collection", pipeline: "Pipeline", cache: Path | None) -> "DryRun":
     from trueval.models.missing_work import DryRun
 
-    return DryRun(pipeline.missing(texts, cache=cache), search.max_cost)
+    return DryRun(pipeline.missing_work(texts, cache=cache), search.max_cost)
 
 
 def _describe_saved_work(cache: Path | None) -> str:

@@ -51,7 +51,7 @@ def sweep(
     from trueval.tradeoff.runner.sweep import sweep as make
     from trueval.tradeoff.views.kind import SWEEP
 
-    plan = SweepPlan.read(config).reusing(reuse)
+    plan = SweepPlan.read(config).with_reuse(reuse)
     if out is not None:
         check_folder(out)
     place = cache_of(cache, out, make=not dry_run)

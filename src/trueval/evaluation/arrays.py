@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import note_low_thresholds
 from trueval.evaluation.scores import Scores
-from trueval.files.memory.ragged import flatten_lists
+from trueval.files.memory.ragged_lists import flatten_lists
 from trueval.measures import parse_list
 from trueval.measures.grammar import measures_in
 from trueval.policy.conventions import choose

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
 
 Choice = bool | float | str | None
@@ -85,7 +85,7 @@ class ConventionRow:
     value: float
     difference: float
     causes: tuple[DifferenceCause, ...]
-    others: tuple[tuple[Switch, ...], ...] = field(metadata=renamed("other_causes"))
+    others: tuple[tuple[Switch, ...], ...] = field(metadata=json_key("other_causes"))
     why: str
     expected: float | None = field(default=None, metadata=OMITTED)
     lowest: float | None = field(default=None, metadata=OMITTED)
@@ -135,8 +135,8 @@ class Explanation(Result):
     run: str
     measure: str
     ours: OurMean
-    rows: tuple[ConventionRow, ...] = field(metadata=renamed("conventions"))
-    moves: tuple[Move, ...] = field(metadata=renamed("queries"))
+    rows: tuple[ConventionRow, ...] = field(metadata=json_key("conventions"))
+    moves: tuple[Move, ...] = field(metadata=json_key("queries"))
     notes: tuple[str, ...]
 
     def row(self, convention: str) -> ConventionRow:

@@ -244,7 +244,7 @@ def note_low_thresholds(
         cures: advice in the user's terms.
     """
     left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others are deliberate
-    graded = _gaining(measures, chosen)
+    graded = _select_gaining(measures, chosen)
     reached = {rel: group for rel, group in _by_threshold(left_open, chosen).items() if _is_low(grades, rel)}
     notes = []
     for rel, group in reached.items():
@@ -273,12 +273,12 @@ def note_relevant_documents(grades: Floats, measures: Sequence[Measure], chosen:
     return (
         f"judgments: every judged document counts as relevant: those with grades {_from(chosen.rel)} do, and the "
         f"lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}"
-        f"{_describe_gaining(_gaining(measures, chosen))}. If low grades mean not relevant, choose "
+        f"{_describe_gaining(_select_gaining(measures, chosen))}. If low grades mean not relevant, choose "
         f"{OPTIONS.rel.format(f'{_higher(held):g}')}.",
     )
 
 
-def _gaining(measures: Sequence[Measure], chosen: Policy) -> list[Measure]:
+def _select_gaining(measures: Sequence[Measure], chosen: Policy) -> list[Measure]:
     """The measures to which the lowest grade is a gain if it is above 0."""
     return [m for m in measures if m.name in GAINING and m.under(chosen)["gain"] in ("linear", "exp")]
 

@@ -122,7 +122,7 @@ class Scores(ReprByKind):
         """Text form and mean of every measure."""
         return tuple(self.means().items())
 
-    def shown(self) -> dict[str, object]:
+    def console_json(self) -> dict[str, object]:
         """The JSON shown in a console: the run's entry, and the policy."""
         return {"kind": Evaluation.KIND, **self.to_dict(), "policy": self.policy.to_dict()}
 

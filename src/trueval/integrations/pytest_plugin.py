@@ -277,7 +277,7 @@ class RunAssertions:
         failed = [check for check in checks if not check.passed]
         if place is not None and self._settings.update and not failed:
             _write_baseline(place, scores)
-            self._properties += [(PROPERTY, f"{WRITTEN}: {self._shown(place)}")]
+            self._properties += [(PROPERTY, f"{WRITTEN}: {self._display_path(place)}")]
             return ""
         self._properties += [(PROPERTY, _line(check)) for check in checks]
         if not failed:
@@ -318,12 +318,12 @@ class RunAssertions:
 
         if not (place / RESULTS).is_file():
             raise InputError(
-                f"{self._shown(place)}: no baseline is kept there. It must be what --trueval-update wrote, and stay "
-                f"with the tests. {UPDATE}"
+                f"{self._display_path(place)}: no baseline is kept there. It must be what --trueval-update wrote, "
+                f"and stay with the tests. {UPDATE}"
             )
         return replace(read_stored(str(place)), name=BASELINE)
 
-    def _shown(self, place: Path) -> str:
+    def _display_path(self, place: Path) -> str:
         root = self._settings.root
         return place.relative_to(root).as_posix() if place.is_relative_to(root) else str(place)
 
@@ -346,10 +346,10 @@ class RunAssertions:
                 write_generation(place, files, derive)
             except MissingExtraError as error:
                 write_generation(place, files)
-                return f"Results: {self._shown(place)} ({error})"
+                return f"Results: {self._display_path(place)} ({error})"
         except (TruevalError, OSError) as error:
             return f"No page: {error}"
-        return f"Page: {self._shown(place / 'report.html')}"
+        return f"Page: {self._display_path(place / 'report.html')}"
 
 
 class _Assertion(NamedTuple):

@@ -190,7 +190,7 @@ class ServedPipeline:
             self._before[name, query] = self._run(hits, query, name)
         return self._before[name, query]
 
-    def outgoing(self, protocol: Protocol) -> list[MissingWork]:
+    def hosted_calls(self, protocol: Protocol) -> list[MissingWork]:
         """Calls that hosted stages would send while timed and under load."""
         asked = min(protocol.queries, len(self.query_ids))
         times = protocol.timed_calls(asked) + protocol.load_test_queries(asked)
@@ -209,7 +209,7 @@ class ServedPipeline:
             InputError: hosted stages would cost too much, or their price is not known and there is a limit.
         """
         account = self.work.shared.account
-        found = self.outgoing(protocol)
+        found = self.hosted_calls(protocol)
         for each in found:
             account.expect(each.cost, f"Timing {each.calls} calls of {each.model}")
         if found:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trueval.measures.diversity import NRBP, alpha_nDCG
     from trueval.measures.evidence import P4, Harm, N_Recall4, N_Recall5, RA_nWG, nWG
     from trueval.measures.geometric import gm
-    from trueval.measures.interpolated import IPrec, IPrec11, interpolated_curve
+    from trueval.measures.interpolated_precision import IPrec, IPrec11, interpolated_curve
     from trueval.measures.reciprocal_rank import RR
     from trueval.measures.success import Success
     from trueval.measures.utility import UDCG_proxy

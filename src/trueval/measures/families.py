@@ -17,7 +17,7 @@ FAMILIES: Final = {
     "ceilings": ("PROC", "pPROC", "retrieval_headroom", "ordering_headroom"),
     "diversity": ("alpha_nDCG", "NRBP"),
     "geometric": ("gm",),
-    "interpolated": ("IPrec", "IPrec11"),
+    "interpolated_precision": ("IPrec", "IPrec11"),
     "novelty": ("novelty",),
     "reciprocal_rank": ("RR",),
     "success": ("Success",),

@@ -137,7 +137,7 @@ def _check_policy(chosen: Policy) -> None:
         )
 
 
-class Extremes(NamedTuple):
+class ScoreExtremes(NamedTuple):
     """[query] lowest and highest values, and whether some scores reach all of them."""
 
     lowest: Floats
@@ -201,7 +201,7 @@ class _RunBounds:
                 open_queries=0 if measure.cutoff is None else self.moved.open_lists(factor, measure.cutoff),
             )
 
-    def within(self, column: int, found: Extremes) -> Scores:
+    def within(self, column: int, found: ScoreExtremes) -> Scores:
         """The scores with the extremes of one measure in place of those of ties."""
         lowest, highest = self.scores.lowest.copy(), self.scores.highest.copy()
         lowest[:, column], highest[:, column] = found.lowest, found.highest
@@ -211,14 +211,14 @@ class _RunBounds:
         """The highest or lowest mean of a measure."""
         measure = self.scores.measures[column]
         end = self.end(column, factor, up=best)
-        found = Extremes(end.values, end.values, end.exact)
+        found = ScoreExtremes(end.values, end.values, end.exact)
         estimate = self.within(column, found).mean(measure)
         return estimate.highest if best else estimate.lowest
 
-    def extremes(self, column: int, factor: float) -> Extremes:
+    def extremes(self, column: int, factor: float) -> ScoreExtremes:
         """The lowest and highest values of a measure."""
         low, high = self.end(column, factor, up=False), self.end(column, factor, up=True)
-        return Extremes(low.values, high.values, low.exact and high.exact)
+        return ScoreExtremes(low.values, high.values, low.exact and high.exact)
 
     def end(self, column: int, factor: float, *, up: bool) -> _End:
         """The values of a measure at one end.
@@ -317,7 +317,7 @@ def _profile(measure: Measure, counted: Sequence[Standings], levels: GradeLevels
     for one in range(first.queries):
         own = np.flatnonzero((first.query == one) & (rows_of > 0))
         left = {level: own[rows_of[own] == level].tolist() for level in range(1, levels.count + 1)}
-        for place, level in _placed([each[one] for each in places], up):
+        for place, level in _place_documents([each[one] for each in places], up):
             rows.append(left[level].pop())
             above.append(place - 1)
     chosen: Ints = np.array(rows, dtype=np.int64)
@@ -330,7 +330,7 @@ def _profile(measure: Measure, counted: Sequence[Standings], levels: GradeLevels
     return measure.evaluate(first.select(chosen, *everything, **changed)).highest
 
 
-def _placed(places: Sequence[Ints], up: bool) -> list[tuple[int, int]]:
+def _place_documents(places: Sequence[Ints], up: bool) -> list[tuple[int, int]]:
     """Rank and level of each document of the bounding list of a query.
 
     Args:

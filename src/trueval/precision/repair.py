@@ -117,11 +117,13 @@ def repair_run(
         queries=tuple(found),
         pairs=len(scores),
         rescored=sum(len(each.documents) for each in found),
-        restored=None if exact is None else _restored(scores, exact, moves, width, before, after),
+        restored=None if exact is None else _restore_sets(scores, exact, moves, width, before, after),
     )
 
 
-def _restored(scores: Floats, exact: Floats, moves: Floats, width: ScoreWidth, before: int, after: int) -> RestoredSets:
+def _restore_sets(
+    scores: Floats, exact: Floats, moves: Floats, width: ScoreWidth, before: int, after: int
+) -> RestoredSets:
     with np.errstate(invalid="ignore"):
         off = np.abs(exact - scores)
     units = width.units(scores)

@@ -89,7 +89,7 @@ class FoundGrid(NamedTuple):
     @property
     def confidence(self) -> float:
         """1 less the chance that float32 scores would lie on any of the grids tried."""
-        return 0.0 if self.grid is None else 1 - min(1.0, len(_fixed()) * 2.0**-self.bits)
+        return 0.0 if self.grid is None else 1 - min(1.0, len(_fixed_grids()) * 2.0**-self.bits)
 
 
 UNKNOWN: Final = FoundGrid(None, 0.0, 0.0, None)
@@ -114,7 +114,7 @@ def find_grids(scores: Floats, top: float) -> tuple[FoundGrid, ...]:
     if len(values) < LEAST:
         return (UNKNOWN,)
     slack = Writing.of(values).slack(values)
-    tried = list(_tried(values, slack, top))
+    tried = list(_try_grids(values, slack, top))
     whole = _coarsest([each for each, placed in tried if _holds(each, values, placed)])
     if whole is not None:
         return (whole,)
@@ -127,7 +127,7 @@ def find_grids(scores: Floats, top: float) -> tuple[FoundGrid, ...]:
         rest = _coarsest(
             [
                 each
-                for each, placed in _tried(others, Writing.of(others).slack(others), top)
+                for each, placed in _try_grids(others, Writing.of(others).slack(others), top)
                 if _holds(each, others, placed)
             ]
         )
@@ -152,9 +152,9 @@ def _coarsest(found: list[FoundGrid]) -> FoundGrid | None:
     return min(about, key=lambda each: (order.index(each.grid.family if each.grid else "codes"), -(each.spacing or 0)))
 
 
-def _tried(values: Floats, slack: Floats, top: float) -> Iterator[tuple[FoundGrid, Placed]]:
+def _try_grids(values: Floats, slack: Floats, top: float) -> Iterator[tuple[FoundGrid, Placed]]:
     """Each grid that holds something by more than chance, with the scores on it."""
-    for grid in (*_fixed(), *codes_of(values, slack)):
+    for grid in (*_fixed_grids(), *codes_of(values, slack)):
         placed = grid.place(values, slack)
         if not placed.on.any():
             continue
@@ -225,7 +225,7 @@ def is_decimal(values: Floats, decimals: int) -> Bools:
 
 
 @cache
-def _fixed() -> tuple[Grid, ...]:
+def _fixed_grids() -> tuple[Grid, ...]:
     """The grids that no score decides."""
     return (
         *(Grid(name, "format", _of_format(name)) for name in FLOAT_NAMES),
@@ -259,14 +259,14 @@ def _of_decimals(count: int) -> Callable[[Floats, Floats], Placed]:
 
 
 @cache
-def _fused() -> NDArray[np.float64]:
+def _fused_sums() -> NDArray[np.float64]:
     """[value] all sums of 1/(60 + rank) over one or two lists, ascending."""
     parts = 1.0 / (RRF + np.arange(1, RANKS + 1))
     return np.unique(np.concatenate([parts, (parts[:, None] + parts)[np.triu_indices(RANKS)]]))
 
 
 def _of_fusion(values: Floats, slack: Floats) -> Placed:
-    sums = _fused()
+    sums = _fused_sums()
     at = np.clip(np.searchsorted(sums, values), 1, len(sums) - 1)
     gap = np.minimum(np.abs(values - sums[at - 1]), np.abs(values - sums[at]))
     reach = 8  # values of the grid on each side whose mean distance is its spacing there

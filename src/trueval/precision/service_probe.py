@@ -28,14 +28,14 @@ DOCUMENTS: Final = 50  # of a collection that are scored for each
 BATCH: Final = 7  # documents of a call of the other batches
 
 
-class PairScorer(Protocol):
+class ServiceReranker(Protocol):
     """A reranker."""
 
     def logits(self, query: str, documents: Sequence[str]) -> NDArray[np.floating]:
         """[document, 1] outputs for one query, in the order of the documents."""
 
 
-def probe_service(scorer: PairScorer, collection: Collection, name: str = "service") -> GridReport:
+def probe_service(scorer: ServiceReranker, collection: Collection, name: str = "service") -> GridReport:
     """Ask a service the same thing four times, and find the grid of its scores: `trueval precision runs --url`.
 
     Args:

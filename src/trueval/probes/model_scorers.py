@@ -20,7 +20,7 @@ from trueval.models.output_reuse import reuse_part
 from trueval.models.outputs import settings_of
 from trueval.models.pair_scores import FINISHED
 from trueval.numerics import find_format, round_to, spacings
-from trueval.probes.scorer import PairScores, ScorerPairs
+from trueval.probes.scorer import ScorerPairs, TextPairScores
 from trueval.retrieval.indexes.vectors import truncate_vectors
 from trueval.scoring import maxsim
 from trueval.standings.standings import Floats, Ints
@@ -151,7 +151,7 @@ class CosineScorer:
         told += [f"kept in {self.stored}"] if self.stored != own else []
         self.name = f"{passed.model.name} ({', '.join(told)})" if told else str(passed.model.name)
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
         """Score pairs, with all texts in one pass."""
         queries = self._vectors(self.passed.rows("queries", pairs.queries))
         candidates = self._vectors(self.passed.rows("documents", pairs.candidates))
@@ -164,7 +164,7 @@ class CosineScorer:
             _unit_roundoff(self.passed.model.dtype), _unit_roundoff(self.stored)
         )
         grain = spacings(values, self.scoring) / 2 + moved
-        return PairScores(values[distinct.place], grain[distinct.place])
+        return TextPairScores(values[distinct.place], grain[distinct.place])
 
     def _vectors(self, rows: Sequence[Any]) -> Floats:
         vectors: NDArray[Any] = np.stack(rows).astype(np.float32)
@@ -206,7 +206,7 @@ class MaxSimScorer:
         self.scoring = find_format(own if scoring == "model" else scoring).name
         self.name = f"{name or passed.model.name} MaxSim" + (f" ({own})" if own != "float32" else "")
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
         """Score pairs, with all texts in one pass."""
         queries = self.passed.rows("queries", pairs.queries)
         candidates = self.passed.rows("documents", pairs.candidates)
@@ -222,7 +222,7 @@ class MaxSimScorer:
         grain = spacings(values, self.scoring) / 2 + tokens * (
             2 * _unit_roundoff(self.passed.model.dtype) + _unit_roundoff(self.scoring)
         )
-        return PairScores(values[distinct.place], grain[distinct.place])
+        return TextPairScores(values[distinct.place], grain[distinct.place])
 
 
 class LogitScorer:
@@ -237,7 +237,7 @@ class LogitScorer:
         self.unit = "score" if passed.model.scoring == FINISHED else "logit"
         self.name = f"{passed.model.name} ({own})" if own != "float32" else str(passed.model.name)
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
         """Score pairs, all in one pass.
 
         Raises:
@@ -250,4 +250,4 @@ class LogitScorer:
             raise InputError(f"A reranker must give one or two logits for a pair. Got {logits.shape[1]}.")
         values = logits[:, -1] - (logits[:, 0] if logits.shape[1] == 2 else 0.0)
         grain = spacings(logits, str(self.passed.model.dtype)).sum(axis=1) / 2
-        return PairScores(values[distinct.place], grain[distinct.place])
+        return TextPairScores(values[distinct.place], grain[distinct.place])

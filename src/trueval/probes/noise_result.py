@@ -21,7 +21,7 @@ class ReshuffleSettings:
 
 
 @dataclass(frozen=True)
-class MeanInterval:
+class BootstrapMean:
     """A mean over queries with its bootstrap interval; NaN where not available."""
 
     mean: float
@@ -75,11 +75,11 @@ class NoiseLevel:
     normalised: bool
     added: float
     variety: int
-    cosine: MeanInterval | None
-    drop: MeanInterval | None
-    overlap: MeanInterval
-    tau: MeanInterval
-    rbo: MeanInterval
+    cosine: BootstrapMean | None
+    drop: BootstrapMean | None
+    overlap: BootstrapMean
+    tau: BootstrapMean
+    rbo: BootstrapMean
     measures: Mapping[str, MeasureChange]
 
     @property

@@ -15,8 +15,8 @@ from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K
 from trueval.probes.denoising_accuracy import count_changed_queries, measure_denoising_by_level
 from trueval.probes.noise import NoiseProbe
 from trueval.probes.noise_result import (
+    BootstrapMean,
     Denoising,
-    MeanInterval,
     MeasureChange,
     NoiseLevel,
     NoiseSummary,
@@ -88,7 +88,7 @@ def _summarize_system(probe: NoiseProbe) -> NoisySystem:
     return NoisySystem(probe.name, probe.design.language, len(probe.query_ids), levels, tuple(probe.notes))
 
 
-def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], MeanInterval]) -> NoiseLevel:
+def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], BootstrapMean]) -> NoiseLevel:
     condition, language = probe.conditions[row], probe.design.language
     return NoiseLevel(
         condition.level,
@@ -106,7 +106,7 @@ def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], MeanInte
     )
 
 
-def _change(clean: Floats, noisy: Floats, ends: MeanInterval) -> MeasureChange:
+def _change(clean: Floats, noisy: Floats, ends: BootstrapMean) -> MeasureChange:
     """The change of a measure over the queries with both values: exactly the difference of their means."""
     both = ~np.isnan(clean - noisy)
     if not both.any():
@@ -122,7 +122,7 @@ def _change(clean: Floats, noisy: Floats, ends: MeanInterval) -> MeasureChange:
     )
 
 
-def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[int, str], MeanInterval]:
+def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[int, str], BootstrapMean]:
     """Means over queries with intervals from the same resamples; queries without a value are skipped per column.
 
     Args:
@@ -151,5 +151,5 @@ def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[in
         ).expected
         for place, name in enumerate(names):
             mean = float(table[:, place].mean()) if len(table) else np.nan
-            found[name] = MeanInterval(mean, float(ends[place, 0]), float(ends[place, 1]))
+            found[name] = BootstrapMean(mean, float(ends[place, 0]), float(ends[place, 1]))
     return found

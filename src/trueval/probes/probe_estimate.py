@@ -111,12 +111,12 @@ def estimate_names(
         f"{each.texts:,} different texts."
         for each in designs
     ]
-    found = [each for role, name in entrants.models() for each in _missing(entrants, role, name, designs, trial)]
+    found = [each for role, name in entrants.models() for each in _missing_work(entrants, role, name, designs, trial)]
     notes = [BY_SPEED] if any(each.seconds is not None for each in found) else []
     return DryRun(sum_work(found), max_cost, about=about, lines=lines, notes=notes)
 
 
-def _missing(
+def _missing_work(
     entrants: ProbeScorers, role: str, name: str, designs: Sequence[NamesDesign], trial: Trial
 ) -> Iterator[MissingWork]:
     """What a model still has to do."""

@@ -78,7 +78,7 @@ class ScorerPairs(NamedTuple):
         )
 
 
-class PairScores(NamedTuple):
+class TextPairScores(NamedTuple):
     """The scores of pairs.
 
     Attributes:
@@ -103,7 +103,7 @@ class PairScorer(Protocol):
     name: str
     unit: str
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
         """Score pairs, all in one call."""
         ...
 
@@ -123,13 +123,13 @@ class Bm25Scorer:
         self.name = "BM25"
         self.spec = format_spec("bm25", {"language": language})
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
         """Score pairs, each set with an index of its candidates."""
         values = np.zeros(len(pairs.query))
         order = np.argsort(pairs.sets, kind="stable")
         for chosen in np.split(order, np.flatnonzero(np.diff(pairs.sets[order])) + 1):
             values[chosen] = self._of_set(pairs, chosen)
-        return PairScores(values, spacings(values, "float64") / 2)
+        return TextPairScores(values, spacings(values, "float64") / 2)
 
     def _of_set(self, pairs: ScorerPairs, chosen: Ints) -> Floats:
         candidates, candidate = np.unique(pairs.candidate[chosen], return_inverse=True)
@@ -156,9 +156,9 @@ class CachedScorer:
     def __init__(self, scorer: PairScorer) -> None:
         self.name, self.unit = scorer.name, scorer.unit
         self._scorer = scorer
-        self._last: tuple[ScorerPairs, PairScores] | None = None
+        self._last: tuple[ScorerPairs, TextPairScores] | None = None
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
         """Score pairs, or return the cached scores of these pairs."""
         if self._last is None or self._last[0] is not pairs:
             self._last = (pairs, self._scorer.score(pairs))
@@ -188,7 +188,7 @@ class Hybrid:
         if len(self.weights) != len(self.parts):
             raise InputError(f"A hybrid must have one weight for each of its {len(parts)} scorers. Got {weights!r}.")
 
-    def score(self, pairs: ScorerPairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> TextPairScores:
         """Score pairs with every component."""
         values, grain = np.zeros(len(pairs.query)), np.zeros(len(pairs.query))
         for weight, part in zip(self.weights, self.parts, strict=True):
@@ -197,4 +197,4 @@ class Hybrid:
             spread = float(usual.std()) or 1.0  # where all are equal there is nothing to scale
             values += weight * (found.values - usual.mean()) / spread
             grain += abs(weight) * found.grain / spread
-        return PairScores(values, grain + spacings(values, "float64"))
+        return TextPairScores(values, grain + spacings(values, "float64"))

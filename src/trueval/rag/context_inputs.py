@@ -8,7 +8,7 @@ from typing import NamedTuple
 from trueval.files import name_files
 from trueval.judgments import Judgments
 from trueval.rag.contexts import Contexts, contexts_or_file
-from trueval.rag.unjudged import grade_unjudged
+from trueval.rag.unjudged_passages import grade_unjudged
 from trueval.run import Run
 
 

@@ -15,7 +15,7 @@ from trueval.evaluation.scores import Scores, results
 from trueval.rag.answer_accuracy import AccuracyGivenHit, accuracies
 from trueval.rag.context_inputs import InputRules
 from trueval.rag.contexts import all_contexts
-from trueval.rag.unjudged import as_judged, grade_unjudged
+from trueval.rag.unjudged_passages import as_judged, grade_unjudged
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments

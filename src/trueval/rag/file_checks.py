@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 JUDGMENTS = "judgments"
 
 
-class Finding(NamedTuple):
+class FileFinding(NamedTuple):
     """What was found about a file.
 
     Attributes:
@@ -46,7 +46,7 @@ def check_files(
     collection: Path | None = None,
     begin: Callable[[str], None] | None = None,
     policy: Policy | None = None,
-) -> tuple[Finding, ...]:
+) -> tuple[FileFinding, ...]:
     """Check judgments, runs and a corpus against each other, and go on after a run that cannot be read.
 
     Serious are: a file that cannot be read, as one with a document twice for a query; a run of which no query or no
@@ -65,8 +65,8 @@ def check_files(
     try:
         judgments = inputs.read_judgments(qrels)
     except InputError as error:  # nothing can be held against them
-        return (Finding(True, str(error)),)
-    found, scores, lists = list[Finding](), list[Scores](), list[Run]()
+        return (FileFinding(True, str(error)),)
+    found, scores, lists = list[FileFinding](), list[Scores](), list[Run]()
     for name, path in name_files(runs):
         seen: list[Run] = []
         try:
@@ -81,10 +81,10 @@ def check_files(
                 policy=policy,
             ).scores
         except InputError as error:
-            found.append(Finding(True, str(error)))
+            found.append(FileFinding(True, str(error)))
             continue
         meaningless = unknown_documents(seen[0], judgments) if one.matched == 0 else None
-        found += [Finding(note == meaningless or NOTHING_RELEVANT in note, note) for note in one.notes]
+        found += [FileFinding(note == meaningless or NOTHING_RELEVANT in note, note) for note in one.notes]
         scores.append(one)
         lists += seen
     found += _copies(scores)
@@ -92,22 +92,22 @@ def check_files(
         try:
             found += _strangers(judgments, lists, collection)
         except InputError as error:
-            found.append(Finding(True, str(error)))
+            found.append(FileFinding(True, str(error)))
     return tuple(dict.fromkeys(found))
 
 
-def _copies(scores: Sequence[Scores]) -> Iterator[Finding]:
+def _copies(scores: Sequence[Scores]) -> Iterator[FileFinding]:
     """Runs that hold the rows of an earlier one."""
     first: dict[str, str] = {}
     for each in scores:
         rows = "" if each.content is None else each.content.all["run"]
         if first.setdefault(rows, each.name) != each.name:
-            yield Finding(
+            yield FileFinding(
                 True, f"{each.name}: holds the same rows as {first[rows]}. Name another file, or one of them."
             )
 
 
-def _strangers(judgments: Judgments, runs: Sequence[Run], collection: Path) -> Iterator[Finding]:
+def _strangers(judgments: Judgments, runs: Sequence[Run], collection: Path) -> Iterator[FileFinding]:
     """Documents of judgments and runs that a corpus lacks; texts are read line by line, and only ids are kept."""
     from trueval.files.texts.text_files import find_parts
     from trueval.files.texts.text_rows import read_rows
@@ -124,7 +124,7 @@ def _strangers(judgments: Judgments, runs: Sequence[Run], collection: Path) -> I
         lacking = [each for each in ids.to_list() if each in absent]
         if lacking:
             known = f"{len(ids) - len(lacking):,}" if len(lacking) < len(ids) else "none"
-            yield Finding(
+            yield FileFinding(
                 True,
                 f"{name}: {known} of {len(ids):,} documents are in {files.display_name}, which lacks "
                 f"{first_ids(sorted(lacking)[:3])}. Are they of another collection, or of another version of it?",

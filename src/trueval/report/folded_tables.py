@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
-from trueval.report.page_content import Cell, PageColumn, Table
+from trueval.report.page_content import PageCell, PageColumn, PageTable
 
 # Formatter of a column → name of the same function in templates/page.js.
 FORMS: Final[Mapping[Callable[..., str], str]] = {format_value: "fixed", format_difference: "signed", str: "plain"}
 
 
-def pack_table(table: Table) -> dict[str, object]:
+def pack_table(table: PageTable) -> dict[str, object]:
     """The columns and rows of a table.
 
     Args:
@@ -36,7 +36,7 @@ def pack_table(table: Table) -> dict[str, object]:
     return {"columns": columns, "rows": list(cells)}
 
 
-def _width(table: Table) -> int:
+def _width(table: PageTable) -> int:
     return len(table.columns)
 
 
@@ -52,7 +52,7 @@ def _column(column: PageColumn, strong: bool) -> dict[str, object]:
     return {name: value for name, value in every.items() if value or name == "title"}
 
 
-def _cell(column: PageColumn, cell: Cell, always: bool) -> Any:
+def _cell(column: PageColumn, cell: PageCell, always: bool) -> Any:
     if cell.strong == always and not cell.source:
         if not column.numeric:
             if cell.text == cell.value:

@@ -259,7 +259,7 @@ def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *,
     return "".join(f"{line}\n" for line in [*lines, "\\bottomrule", "\\end{tabular}"])
 
 
-def floating(table: str, caption: str, label: str) -> str:
+def float_table(table: str, caption: str, label: str) -> str:
     r"""A tabular as a floating table with a caption and the label tab:….
 
     Args:

@@ -33,7 +33,7 @@ PLAIN: Final[Mapping[type, tuple[tuple[type, ...], str]]] = {
 OMITTED: Final[Mapping[str, object]] = {"omitted": True}
 
 
-def renamed(key: str) -> Mapping[str, object]:
+def json_key(key: str) -> Mapping[str, object]:
     """Metadata of a field whose JSON key is not a valid Python name, such as "from".
 
     Args:

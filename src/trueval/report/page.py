@@ -20,7 +20,7 @@ from trueval.report.formats import slug
 from trueval.report.generation import ids_of
 from trueval.report.inline_svg import inline
 from trueval.report.kinds import Figures, Kind, find
-from trueval.report.page_content import Block, Figure, Part, Table
+from trueval.report.page_content import Block, Figure, PageTable, Part
 from trueval.report.page_errors import explain_drawing_errors, read_by
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.version import __version__
@@ -183,7 +183,7 @@ def with_own_ids(several: Sequence[Part]) -> tuple[Part, ...]:
     def figures(found: Iterable[Figure]) -> tuple[Figure, ...]:
         return tuple(replace(each, id=own(each.id)) for each in found)
 
-    def tables(found: Iterable[Table]) -> tuple[Table, ...]:
+    def tables(found: Iterable[PageTable]) -> tuple[PageTable, ...]:
         return tuple(replace(each, id=own(each.id)) for each in found)
 
     def blocks(found: Iterable[Block]) -> tuple[Block, ...]:

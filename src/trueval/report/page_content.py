@@ -26,7 +26,7 @@ class Number(NamedTuple):
 Words: TypeAlias = "tuple[str | Number, ...]"
 
 
-class Cell(NamedTuple):
+class PageCell(NamedTuple):
     """A cell of a table.
 
     Attributes:
@@ -73,12 +73,12 @@ class Row(NamedTuple):
     """
 
     source: str
-    cells: tuple[Cell, ...]
+    cells: tuple[PageCell, ...]
     turned: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class PageTable:
     """A table that sorts.
 
     Attributes:
@@ -129,7 +129,7 @@ class Figure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Case:
+class PageCase:
     """A folded item: a line, and what opens behind it.
 
     Attributes:
@@ -140,7 +140,7 @@ class Case:
 
     title: Words
     words: tuple[Words, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[PageTable, ...]
 
 
 Place: TypeAlias = Literal["decisions", "values", "details"]
@@ -166,8 +166,8 @@ class Block:
     title: str
     words: tuple[Words, ...] = ()
     figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
-    cases: tuple[Case, ...] = ()
+    tables: tuple[PageTable, ...] = ()
+    cases: tuple[PageCase, ...] = ()
     place: Place = "values"
     open: bool = False
 

@@ -22,12 +22,12 @@ class ReprByKind:
         """The JSON of the result, with its "kind"."""
         raise NotImplementedError
 
-    def shown(self) -> dict[str, object]:
+    def console_json(self) -> dict[str, object]:
         """The JSON that the kind shows."""
         return self.to_dict()
 
     def __repr__(self) -> str:
-        result = self.shown()
+        result = self.console_json()
         kind = _kind(result)
         if kind is None:  # run from a folder, without the metadata that names the kinds
             return f"<{type(self).__name__}: install trueval to see its tables; to_dict() has its values>"
@@ -35,7 +35,7 @@ class ReprByKind:
 
     def _repr_html_(self) -> str | None:
         """The tables for a notebook; None where the kind has none, and the notebook shows the text."""
-        result = self.shown()
+        result = self.console_json()
         kind = _kind(result)
         return None if kind is None or kind.notebook is None else kind.notebook(result)
 

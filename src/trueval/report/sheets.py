@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.printable import printable
-from trueval.report.formats import PREAMBLE, distinct, floating, latex, markdown, pipes, slug, tabular
+from trueval.report.formats import PREAMBLE, distinct, float_table, latex, markdown, pipes, slug, tabular
 from trueval.report.terminal import grid
 
 
@@ -84,7 +84,7 @@ def as_latex(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
     """
     comments = "".join(f"% {printable(line)}\n" for line in [*sentences, PREAMBLE])
     return comments + "\n".join(
-        floating(tabular(_latex(sheet.words), map(_latex, sheet.rows), _letters(sheet)), _caption(sheet), label)
+        float_table(tabular(_latex(sheet.words), map(_latex, sheet.rows), _letters(sheet)), _caption(sheet), label)
         for sheet, label in zip(sheets, distinct(slug(sheet.title) for sheet in sheets), strict=True)
     )
 

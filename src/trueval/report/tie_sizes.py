@@ -10,7 +10,7 @@ import numpy as np
 
 from trueval.report.figures import Chart, tone
 from trueval.report.formats import distinct
-from trueval.report.json_fields import renamed
+from trueval.report.json_fields import json_key
 from trueval.report.number_texts import format_value
 from trueval.report.page_content import Figure
 from trueval.report.plots import names_axis, shorten_name
@@ -31,8 +31,8 @@ class TieBin:
         share: share of all listed documents.
     """
 
-    least: int = field(metadata=renamed("from"))
-    most: int = field(metadata=renamed("to"))
+    least: int = field(metadata=json_key("from"))
+    most: int = field(metadata=json_key("to"))
     groups: int
     documents: int
     share: float

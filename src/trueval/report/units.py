@@ -39,7 +39,7 @@ class Unit(NamedTuple):
         return self.letter in "rR"
 
 
-def unscaled(show: Callable[[Any], str], letter: str = "r") -> Unit:
+def unscaled_unit(show: Callable[[Any], str], letter: str = "r") -> Unit:
     """A unit that `--percent` leaves as it is.
 
     Args:
@@ -49,7 +49,7 @@ def unscaled(show: Callable[[Any], str], letter: str = "r") -> Unit:
     return Unit(lambda value, _: show(value), letter, show)
 
 
-class Interval(Protocol):
+class HasEnds(Protocol):
     """What has two ends."""
 
     @property
@@ -68,21 +68,21 @@ def interval_of(end: Unit) -> Unit:
         end: of each end.
     """
 
-    def write(value: Interval | None, scale: ValueUnit) -> str:
+    def write(value: HasEnds | None, scale: ValueUnit) -> str:
         return NOT_AVAILABLE if value is None else interval(value.low, value.high, scale, show=end.write)
 
     return Unit(write, "r", lambda value: write(value, FRACTIONS), end)
 
 
-TEXT: Final = unscaled(str, "l")
-NAME: Final = unscaled(str, "L")
-YES_NO: Final = unscaled(lambda value: "yes" if value else "no", "l")
-MARKS: Final = unscaled(str, "l")  # signs that `View.marks` explains
+TEXT: Final = unscaled_unit(str, "l")
+NAME: Final = unscaled_unit(str, "L")
+YES_NO: Final = unscaled_unit(lambda value: "yes" if value else "no", "l")
+MARKS: Final = unscaled_unit(str, "l")  # signs that `View.marks` explains
 FRACTION: Final = Unit(format_value, "r", format_value)
 DIFFERENCE: Final = Unit(format_difference, "r", format_difference)
 INTERVAL: Final = interval_of(FRACTION)
-COUNT: Final = unscaled(whole)
-PERCENT: Final = unscaled(percent)  # shares in sentences
+COUNT: Final = unscaled_unit(whole)
+PERCENT: Final = unscaled_unit(percent)  # shares in sentences
 
 
 def number(form: str) -> Unit:
@@ -95,4 +95,4 @@ def number(form: str) -> Unit:
         >>> number("+.2f").plain(1.25), number(".2f").plain(None)
         ('+1.25', '–')
     """
-    return unscaled(make_formatter(form))
+    return unscaled_unit(make_formatter(form))

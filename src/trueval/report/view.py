@@ -107,7 +107,7 @@ class Quantity(NamedTuple):
     turned: bool = False
 
 
-class Difference(NamedTuple):
+class SentenceDifference(NamedTuple):
     """A difference of two numbers, in a sentence.
 
     Attributes:
@@ -121,7 +121,7 @@ class Difference(NamedTuple):
     unit: Unit = DIFFERENCE
 
 
-Sentence: TypeAlias = "str | tuple[str | Quantity | Difference, ...]"
+Sentence: TypeAlias = "str | tuple[str | Quantity | SentenceDifference, ...]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

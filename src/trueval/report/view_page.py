@@ -10,10 +10,21 @@ from typing import Any, NamedTuple, TypeAlias
 from trueval.report import view as views
 from trueval.report.formats import slug
 from trueval.report.json_fields import find_pointers, key_of
-from trueval.report.page_content import Block, Case, Cell, Number, PageAnswer, PageColumn, Part, Row, Table, Words
+from trueval.report.page_content import (
+    Block,
+    Number,
+    PageAnswer,
+    PageCase,
+    PageCell,
+    PageColumn,
+    PageTable,
+    Part,
+    Row,
+    Words,
+)
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.report.units import Unit
-from trueval.report.view_texts import counted, explained_marks, plain_value, value_of
+from trueval.report.view_texts import count_or_value, explained_marks, plain_value, value_of
 
 Path: TypeAlias = "tuple[str, ...]"
 
@@ -28,8 +39,8 @@ def part_of(view: views.View, file: ResultFile, result: object) -> Part:
     """
     sources = _Sources(file, find_pointers(result))
     answer = view.answer
-    blocks = [sources.block(each) for each in view.sections if _shown(each)]
-    closing = [block for block, each in zip(blocks, filter(_shown, view.sections), strict=True) if each.closing]
+    blocks = [sources.block(each) for each in view.sections if _is_shown(each)]
+    closing = [block for block, each in zip(blocks, filter(_is_shown, view.sections), strict=True) if each.closing]
     return Part(
         title=view.title,
         answer=PageAnswer(
@@ -59,7 +70,7 @@ def block_of(section: views.Section, file: ResultFile, rows: object) -> Block:
     return _Sources(file, find_pointers(rows)).block(section)
 
 
-def _shown(section: views.Section) -> bool:
+def _is_shown(section: views.Section) -> bool:
     """Whether the page has anything of a section."""
     return bool(
         section.words or section.figures or section.cases or any(sheet.only != "text" for sheet in section.sheets)
@@ -84,10 +95,10 @@ class _Sources(NamedTuple):
             word for each in parts if each != "" for word in ([each] if isinstance(each, str) else self._numbers(each))
         )
 
-    def _numbers(self, quantity: views.Quantity | views.Difference) -> Iterator[str | Number]:
+    def _numbers(self, quantity: views.Quantity | views.SentenceDifference) -> Iterator[str | Number]:
         """A number, a difference of two, or the two ends of an interval, each with its place."""
         value, unit = value_of(quantity), quantity.unit
-        if isinstance(quantity, views.Difference):
+        if isinstance(quantity, views.SentenceDifference):
             ends = (each for one in quantity[:2] for each in self._numbers(one))
             sources = " - ".join(each.source for each in ends if isinstance(each, Number))
             yield unit.plain(value) if value is None else Number(unit.plain(value), value, sources)
@@ -121,10 +132,10 @@ class _Sources(NamedTuple):
             open=section.open,
         )
 
-    def _case(self, case: views.Case) -> Case:
-        return Case(self.words(case.title), tuple(map(self.words, case.words)), tuple(map(self.table, case.sheets)))
+    def _case(self, case: views.Case) -> PageCase:
+        return PageCase(self.words(case.title), tuple(map(self.words, case.words)), tuple(map(self.table, case.sheets)))
 
-    def table(self, sheet: views.Sheet[Any]) -> Table:
+    def table(self, sheet: views.Sheet[Any]) -> PageTable:
         """A sheet of the page."""
         shown = [each for column in sheet.columns if column.only != "text" for each in _page_columns(column)]
         paths = [_path_of(column.value) for column in shown]
@@ -152,7 +163,7 @@ class _Sources(NamedTuple):
             for row, origin, own in zip(sheet.rows, origins, places, strict=True)
         ]
         caption, name = (sheet.caption or f"{sheet.title}.",), sheet.id or f"{slug(sheet.title)}-table"
-        return Table(name, caption, self.file.name, tuple(columns), tuple(rows), tuple(sheet.notes), sheet.folded)
+        return PageTable(name, caption, self.file.name, tuple(columns), tuple(rows), tuple(sheet.notes), sheet.folded)
 
     def _places_of_joined(
         self, rows: Sequence[object], paths: Sequence[Path]
@@ -201,12 +212,12 @@ class _PageValue(NamedTuple):
     mirror: Callable[[Any], object]  # whose place has the value of a turned row, with its sign changed
 
 
-def _cells(row: object, columns: Sequence[_PageValue], places: Sequence[str]) -> Iterator[Cell]:
+def _cells(row: object, columns: Sequence[_PageValue], places: Sequence[str]) -> Iterator[PageCell]:
     for column, place in zip(columns, places, strict=True):
-        value: Any = counted(column.value(row))
+        value: Any = count_or_value(column.value(row))
         text = "" if value == "" else column.unit.plain(value)
         strong = column.strong if isinstance(column.strong, bool) else bool(column.strong(value))
-        yield Cell(text, None if value == "" else value, strong, place)
+        yield PageCell(text, None if value == "" else value, strong, place)
 
 
 def _page_columns(column: views.Column[Any]) -> Iterator[_PageValue]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trueval.report import formats
 from trueval.report.number_texts import FRACTIONS, ValueUnit, unit
 from trueval.report.units import MARKS
-from trueval.report.view import Column, Difference, Only, Quantity, Sentence, Sheet, View
+from trueval.report.view import Column, Only, Quantity, Sentence, SentenceDifference, Sheet, View
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -116,9 +116,9 @@ def write(sentence: Sentence, scale: ValueUnit) -> str:
     return "".join(each if isinstance(each, str) else each.unit.write(value_of(each), scale) for each in parts)
 
 
-def value_of(quantity: Quantity | Difference) -> Any:
+def value_of(quantity: Quantity | SentenceDifference) -> Any:
     """The value of a quantity in full precision; None for NaN."""
-    if isinstance(quantity, Difference):
+    if isinstance(quantity, SentenceDifference):
         first, second = value_of(quantity.first), value_of(quantity.second)
         return None if first is None or second is None else first - second
     value = plain_value(getattr(quantity.part, quantity.field))
@@ -143,7 +143,7 @@ def plain_value(value: object) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def counted(value: object) -> object:
+def count_or_value(value: object) -> object:
     """The length of a list, any other value itself; a named tuple is one value, such as an interval."""
     return len(value) if isinstance(value, list | tuple) and not hasattr(value, "_fields") else plain_value(value)
 
@@ -171,7 +171,7 @@ def _text_sheet(sheet: Sheet[Any], scale: ValueUnit) -> TextSheet:
 
 
 def _cell(column: Column[Any], row: object, scale: ValueUnit) -> str:
-    value = counted(column.value(row))
+    value = count_or_value(column.value(row))
     return "" if value == "" else column.unit.write(value, scale)
 
 

@@ -63,11 +63,11 @@ def retrieve(
     from trueval.retrieval.pipeline.pipeline import Pipeline  # late: indexes take as long as the start of a command
 
     chosen = Pipeline.of(pipeline, index=index, model=model, depth=depth).but(scoring=scoring)
-    chosen = chosen if route is None else chosen.routed(route)
+    chosen = chosen if route is None else chosen.with_router(route)
     texts = chosen.read_collection(collection, queries=queries, qrels=qrels)
     if rel is not None and texts.judgments is None:
         raise PolicyError(f"rel needs judgments, and {texts.source} has none. Name them by qrels, or leave rel out.")
     found = chosen.retrieve(texts, cache=cache, begin=begin, max_cost=max_cost, executor=executor)
     if texts.judgments is None or not texts.judgments.frame.height:
         return found
-    return found.judged(texts.judgments, rel)
+    return found.with_measures(texts.judgments, rel)

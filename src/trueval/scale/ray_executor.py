@@ -178,7 +178,7 @@ class _Pool:
             else:
                 self._take_result(ref)
         if not self.busy and not self.idle and time.monotonic() - self.served > PATIENCE:
-            raise InputError(f"{self._wanted()} {self._offered()}")
+            raise InputError(f"{self._describe_demand()} {self._describe_offer()}")
 
     def _take_worker(self, ref: Any) -> None:
         worker = self.starting.pop(ref)
@@ -201,19 +201,19 @@ class _Pool:
             with suppress(Exception):
                 self.ray.kill(worker)
             if given.tries + 1 >= TRIES:
-                raise InputError(_lost(given.item, str(error) or type(error).__name__)) from error
+                raise InputError(_loss_message(given.item, str(error) or type(error).__name__)) from error
             self.again.append(given._replace(tries=given.tries + 1))
             return
         self.idle.append(worker)
 
-    def _wanted(self) -> str:
+    def _describe_demand(self) -> str:
         cpus, gpus, memory = self.needs
         return (
             f"No machine of the cluster has given a worker for {PATIENCE / 60:.0f} minutes. It needs {cpus} CPUs, "
             f"{gpus} GPUs and {memory / 2**30:.1f} GiB."
         )
 
-    def _offered(self) -> str:
+    def _describe_offer(self) -> str:
         told = []
         for each in self._machines():
             has = each["Resources"]
@@ -234,7 +234,7 @@ class _Worker:
         return work(item)
 
 
-def _lost(item: object, error: str) -> str:
+def _loss_message(item: object, error: str) -> str:
     """The message on an item that no worker finished."""
     reason, machine = error.strip().splitlines()[0], re.search(r"^\s*ip: (\S+)", error, flags=re.MULTILINE)
     where = f" on {machine[1]}" if machine else ""

@@ -167,19 +167,19 @@ class Standings:
         copies = self.take(np.repeat(queries, [len(each) for each in ahead]))
         return replace(copies, ahead=np.concatenate([each.ravel() for each in ahead]))
 
-    def packed(self) -> Standings:
+    def pack(self) -> Standings:
         """The same standings in the narrowest types that hold each value exactly, to keep many of them in memory.
 
-        Only `unpacked` takes them: sums of narrow integers overflow.
+        Only `unpack` takes them: sums of narrow integers overflow.
         """
         narrow: dict[str, Any] = {name: _narrow(getattr(self, name)) for name in PER_ROW + PER_POOLED + PER_QUERY}
         return replace(self, **narrow)
 
-    def unpacked(self) -> Standings:
+    def unpack(self) -> Standings:
         """What was packed, in the types that measures take.
 
         >>> one = Standings(*[np.array([3])] * 18)
-        >>> one.packed().above.dtype.name, one.packed().unpacked().above.dtype.name
+        >>> one.pack().above.dtype.name, one.pack().unpack().above.dtype.name
         ('uint8', 'int64')
         """
         wide = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}

@@ -10,7 +10,7 @@ import pytest
 from trueval.answers.answer import Passage
 from trueval.answers.claim_measures import Bounds
 from trueval.answers.evaluate_answers import mean_interval
-from trueval.answers.generation.answer_requests import Answered, QuestionValue, Request
+from trueval.answers.generation.answer_requests import Answered, AnswerRequest, QuestionValue
 from trueval.answers.generation.attribution import ContextValues, bounded_mean, context_values, gap, losses
 from trueval.models.generator import Generation
 
@@ -81,7 +81,7 @@ def test_an_interval_of_differences_is_that_of_its_fraction() -> None:
 
 
 def answered(query: str, log: str, documents: str, problem: str = "") -> Answered:
-    request = Request(query, log, tuple(Passage(id, id) for id in documents))
+    request = AnswerRequest(query, log, tuple(Passage(id, id) for id in documents))
     return Answered(request, Generation("text", problem), abstained=False)
 
 

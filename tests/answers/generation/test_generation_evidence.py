@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trueval.answers.answer import Passage
-from trueval.answers.generation.answer_requests import Answered, QuestionValue, Request
+from trueval.answers.generation.answer_requests import Answered, AnswerRequest, QuestionValue
 from trueval.answers.generation.asked_questions import AskedQuestion, RankedDocument
 from trueval.answers.generation.attribution import ContextValues, bounded_mean, context_values, losses
 from trueval.answers.generation.dose_response import (
@@ -73,7 +73,7 @@ def world(seed: int, questions: int = QUESTIONS, samples: int = 1) -> dict[str, 
             variants = [(order, sample) for order in orders.orders for sample in range(samples)]
             for number, (order, sample) in enumerate(variants):
                 passages = tuple(Passage(id, texts[id]) for id in order)
-                request = Request(f"q{at}", f"{name} {number}", passages, sample, 1 / orders.possible)
+                request = AnswerRequest(f"q{at}", f"{name} {number}", passages, sample, 1 / orders.possible)
                 found = made.generate(f"q{at}?", [each.text for each in passages], sample)
                 asked[name].append(Answered(request, found, abstained=found.text == "none"))
                 right = float(found.text == f"word{at}")

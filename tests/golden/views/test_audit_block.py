@@ -10,11 +10,11 @@ import pytest
 from tests.golden import audited_world
 
 from trueval.golden.views.audit_block import audit_block
-from trueval.report.page_content import Table
+from trueval.report.page_content import PageTable
 from trueval.report.result_directory import Directory
 
 
-def cells(table: Table) -> list[list[str]]:
+def cells(table: PageTable) -> list[list[str]]:
     return [[str(cell.text) for cell in row.cells] for row in table.rows]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trueval.golden.validation.agreement_intervals import ValueWithInterval
-from trueval.golden.validation.agreement_result import LabelSource
+from trueval.golden.validation.agreement_result import LabelOrigin
 from trueval.golden.validation.label_verdicts import VerdictRates, VerdictSpread
 from trueval.golden.validation.stress_result import JudgeRanking, MeasureUnderJudges, SharedLabels, Stress
 from trueval.golden.views.stress import describe_findings, legend
@@ -23,7 +23,7 @@ def measured(*judges: JudgeRanking) -> MeasureUnderJudges:
 
 
 def stressed(top: int = 2) -> Stress:
-    people = LabelSource("people", "people.qrels", 9)
+    people = LabelOrigin("people", "people.qrels", 9)
     shared = SharedLabels(pairs=9, queries=3)
     runs = ("a", "b", "c")
     return Stress((0, 3), top, 100, 0, 0.95, {}, people, (), runs, shared, None, (), (measured(),), ())

@@ -243,7 +243,7 @@ def test_another_search_shares_what_is_built():
     vectors, queries = made_vectors(300), made_vectors(20, seed=1)
     index = make_index("hnsw(M=2, efConstruction=4, efSearch=1)")
     index.build(vectors)
-    other = index.searching(efSearch=300)
+    other = index.with_search(efSearch=300)
     assert other.search(queries, 3).places.tolist() != index.search(queries, 3).places.tolist()
     alone = make_index("hnsw(M=2, efConstruction=4, efSearch=300)")
     alone.build(vectors)
@@ -255,4 +255,4 @@ def test_another_search_shares_what_is_built():
         ({"efSearch": 0}, "integer >= 1. Got 0"),
     ]:
         with pytest.raises(PolicyError, match=said):
-            index.searching(**values)
+            index.with_search(**values)

@@ -245,7 +245,7 @@ def test_documents_of_a_source_are_limited(collection: Collection, log: list[tup
 def test_candidates_of_each_stage_are_held_against_judgments(collection: Collection, log: list[tuple[str, int]]):
     found = made(pipeline={"scoring": "both"}).retrieve(collection)
     judged = {query: {f"d{place}": place % 3 for place in range(0, 50, 4)} for query in collection.queries}
-    result = found.judged(Judgments.from_dict(judged), rel=2).to_dict()
+    result = found.with_measures(Judgments.from_dict(judged), rel=2).to_dict()
     relevant = {(query, doc) for query, grades in judged.items() for doc, grade in grades.items() if grade >= 2}
     assert result["judged"]["relevant"] == len(relevant)
     for side, stages in ((result, found.stages), (result["low"], found.low.stages if found.low else ())):

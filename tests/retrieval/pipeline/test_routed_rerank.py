@@ -73,7 +73,7 @@ def test_each_query_has_its_own_depth(
     }
     threshold = sorted(needs.values())[3]
     log.clear()
-    pipeline = made().routed(write_router(tmp_path / "router.toml", made(), threshold, weights))
+    pipeline = made().with_router(write_router(tmp_path / "router.toml", made(), threshold, weights))
     found = pipeline.retrieve(collection, cache=tmp_path / "cache")
     hard = {query for query, need in needs.items() if need >= threshold}
     assert 0 < len(hard) < 6

@@ -18,11 +18,11 @@ from trueval.report.view_texts import write
 from trueval.retrieval.pipeline.retrieve_result import (
     JudgedStages,
     PipelineRun,
+    PipelineStage,
     Retrieval,
     RunRecord,
     SearchedCollection,
     StageGain,
-    StageRecord,
 )
 from trueval.retrieval.views.kind import RETRIEVE
 from trueval.retrieval.views.stages import view
@@ -35,7 +35,7 @@ def mean(value: float, low: float = 0.01, high: float = 0.02) -> MeasureMeans:
 
 
 def stage(name: str, given: int | None, documents: int, tied: float, relevant: tuple[int, int], value: float) -> Any:
-    return StageRecord(
+    return PipelineStage(
         name=name,
         seconds=0.5,
         made_seconds=75.25,

@@ -9,7 +9,7 @@ from scipy import stats
 
 import trueval as tv
 from trueval.policy.policy import Policy
-from trueval.rag.unjudged import grade_unjudged
+from trueval.rag.unjudged_passages import grade_unjudged
 from trueval.run import Run
 from trueval.tradeoff.quality.quality import mean_intervals, qualities_of
 from trueval.tradeoff.quality.quality_settings import QualitySettings

@@ -42,7 +42,7 @@ def test_the_swept_router_serves_the_pipeline_of_the_sweep(tmp_path: Path, monke
     router = out / "router.toml"
     router.write_text(found.router_toml(), encoding="utf-8")
     (tmp_path / "pipeline.toml").write_text(PIPELINE, encoding="utf-8")
-    pipeline = Pipeline.read(tmp_path / "pipeline.toml").routed(router)
+    pipeline = Pipeline.read(tmp_path / "pipeline.toml").with_router(router)
     served = pipeline.retrieve(pipeline.read_collection())
     certified = found.result.router
     assert certified is not None

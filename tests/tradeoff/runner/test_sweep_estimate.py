@@ -220,7 +220,7 @@ def test_a_changed_document_is_estimated_as_it_is_embedded(
     for dtype, reuse, new in (("float32", None, 1), ("bfloat16", None, made.DOCUMENTS), ("bfloat16", "text", 1)):
         fixed = property(lambda self, dtype=dtype: dtype, lambda self, _: None)
         monkeypatch.setattr(made.Model, "dtype", fixed, raising=False)
-        chosen = SweepPlan.read(file).reusing(reuse)
+        chosen = SweepPlan.read(file).with_reuse(reuse)
         place = out / f"{dtype} {reuse}"
         sweep(chosen, out=place)
         corpus = tmp_path / "made" / "corpus.jsonl"

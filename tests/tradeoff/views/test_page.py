@@ -15,7 +15,7 @@ from tests.tradeoff.sweeps import large_sweep, made_sweep
 from tests.tradeoff.views.gold_page import EVIL, FILE, gold_files, gold_page
 
 from trueval.report.number_texts import FRACTIONS, format_difference, format_value, make_formatter, whole
-from trueval.report.page_content import Block, Part, Table, Words
+from trueval.report.page_content import Block, PageTable, Part, Words
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.view import View
 from trueval.report.view_texts import write
@@ -64,7 +64,7 @@ def ships(sweep: dict[str, Any]) -> str:
     return write(view_of(sweep).answer.sentence, FRACTIONS)
 
 
-def table_of(part: Part, name: str) -> Table:
+def table_of(part: Part, name: str) -> PageTable:
     (found,) = [table for block in part.blocks for table in block.tables if table.id == name]
     return found
 

@@ -50,7 +50,7 @@ JUDGING: Final = "The judge's calls depend on the answers: `trueval answers judg
 _PLAIN: Final = re.compile(r"[^\w+.-]+")
 
 
-class Request(NamedTuple):
+class AnswerRequest(NamedTuple):
     """An answer that is asked for.
 
     Attributes:
@@ -71,7 +71,7 @@ class Request(NamedTuple):
 class Answered(NamedTuple):
     """A request with its answer."""
 
-    request: Request
+    request: AnswerRequest
     generation: Generation
     abstained: bool
 
@@ -100,7 +100,7 @@ def answer_all(
     plan: GenerationPlan,
     model: str,
     inputs: GenerationInputs,
-    requests: Sequence[Request],
+    requests: Sequence[AnswerRequest],
     out: Path,
     *,
     generator: Generator | None = None,
@@ -130,7 +130,7 @@ def answer_all(
         at_once = 1 if isinstance(chosen, GeneratorJudge) else int(plan.generate["concurrency"])
         answers = ask_all(book, chosen, questions, at_once=at_once, step=step)
     abstention = normalize(plan.generate["abstention"])
-    answered = tuple(_answered(one, answer, abstention) for one, answer in zip(requests, answers, strict=True))
+    answered = tuple(_to_generated(one, answer, abstention) for one, answer in zip(requests, answers, strict=True))
     return AnsweredRequests(chosen.name, answered, usage_of(questions, answers))
 
 
@@ -138,7 +138,7 @@ def estimate_answers(
     plan: GenerationPlan,
     models: Sequence[str],
     inputs: GenerationInputs,
-    requests: Sequence[Request],
+    requests: Sequence[AnswerRequest],
     out: Path,
     *,
     ledger: Path | None = None,
@@ -167,14 +167,14 @@ def _account(plan: GenerationPlan, out: Path, max_cost: float | None) -> Account
     return open_account(out / SENT, plan.generate["max_cost"] if max_cost is None else max_cost)
 
 
-def _questions(inputs: GenerationInputs, requests: Sequence[Request]) -> list[Question]:
+def _questions(inputs: GenerationInputs, requests: Sequence[AnswerRequest]) -> list[Question]:
     texts = {each.query: each.text for each in inputs.questions}
     return [
         question_to(texts[one.query], tuple(passage.text for passage in one.passages), one.sample) for one in requests
     ]
 
 
-def _answered(request: Request, answer: JudgeAnswer, abstention: str) -> Answered:
+def _to_generated(request: AnswerRequest, answer: JudgeAnswer, abstention: str) -> Answered:
     found = generation_of(answer)
     said = f" {normalize(found.text)} "
     return Answered(request, found, not found.problem and f" {abstention} " in said)

@@ -129,7 +129,7 @@ def bounded_mean(name: str, bounds: Bounds, kept: Bools, codes: Ints, level: flo
     )
 
 
-def paired(contexts: Mapping[str, ContextValues], names: Sequence[str | None]) -> Bools:
+def has_all_contexts(contexts: Mapping[str, ContextValues], names: Sequence[str | None]) -> Bools:
     """[question] whether it has all of some contexts."""
     found = np.stack([contexts[name].there for name in names if name is not None])
     return np.asarray(found.all(axis=0), dtype=bool)
@@ -141,12 +141,12 @@ def losses(contexts: Mapping[str, ContextValues], codes: Ints, level: float) -> 
     The loss of retrieval and that of reading are over the same questions, so that they add up to 1 - system.
     """
     found = []
-    main = paired(contexts, [GOLD, SYSTEM]) if {GOLD, SYSTEM} <= {*contexts} else None
+    main = has_all_contexts(contexts, [GOLD, SYSTEM]) if {GOLD, SYSTEM} <= {*contexts} else None
     for name, (one, other) in LOSSES.items():
         if other not in contexts or (one is not None and one not in contexts):
             continue
         first = None if one is None else contexts[one].bounds
-        kept = main if name in (RETRIEVAL, READING) and main is not None else paired(contexts, [one, other])
+        kept = main if name in (RETRIEVAL, READING) and main is not None else has_all_contexts(contexts, [one, other])
         bounds = difference(first, contexts[other].bounds)
         found.append(bounded_mean(name, bounds, kept, codes, level, signed=True))
     return tuple(found)
@@ -159,4 +159,4 @@ def gap(contexts: Mapping[str, ContextValues], codes: Ints, level: float) -> Bou
     gold, system = contexts[GOLD].bounds, contexts[SYSTEM].bounds
     # Monotone in each of the two values: increasing in gold, decreasing in system.
     bounds = Bounds(gold.lowest - (system.highest + 1) / 2, gold.highest - (system.lowest + 1) / 2)
-    return bounded_mean("gap", bounds, paired(contexts, [GOLD, SYSTEM]), codes, level, signed=True)
+    return bounded_mean("gap", bounds, has_all_contexts(contexts, [GOLD, SYSTEM]), codes, level, signed=True)

@@ -15,7 +15,7 @@ from trueval.report.number_texts import count_phrase
 
 if TYPE_CHECKING:
     from trueval.answers.answer import Passage
-    from trueval.answers.generation.answer_requests import Answered, AnsweredRequests, QuestionValue, Request
+    from trueval.answers.generation.answer_requests import Answered, AnsweredRequests, AnswerRequest, QuestionValue
     from trueval.answers.generation.asked_questions import AskedQuestion, GenerationInputs
     from trueval.answers.generation.brittle_result import (
         BrittleAnswers,
@@ -147,8 +147,8 @@ def _distractors(plan: GenerationPlan, inputs: GenerationInputs) -> Mapping[str,
     return {} if path is None else read_contradicting(path, inputs.documents)
 
 
-def _requests(plan: GenerationPlan, inputs: GenerationInputs) -> list[Request]:
-    from trueval.answers.generation.answer_requests import Request, passages_of
+def _requests(plan: GenerationPlan, inputs: GenerationInputs) -> list[AnswerRequest]:
+    from trueval.answers.generation.answer_requests import AnswerRequest, passages_of
     from trueval.answers.generation.distractors import distractors_by_kind, place_gold
 
     brittle, most = plan.brittle, max(plan.brittle["doses"])
@@ -169,7 +169,7 @@ def _requests(plan: GenerationPlan, inputs: GenerationInputs) -> list[Request]:
         for name, texts in prompts.items():
             for sample in range(plan.generate["samples"]):
                 log = name if sample == 0 else f"{name} {sample + 1}"
-                found.append(Request(question.query, log, texts, sample))
+                found.append(AnswerRequest(question.query, log, texts, sample))
     return found
 
 
@@ -209,7 +209,7 @@ class _Answers:
             name = one.request.log.partition(" ")[0]
             sums = self.sums.setdefault(name, np.zeros((5, len(place))))
             at = place[one.request.query]
-            sums[:, at] += (*_bounds(one, values), *_abstained(one), 1.0)
+            sums[:, at] += (*_bounds(one, values), *_is_abstention(one), 1.0)
 
     def values(self, kind: str, place: str, *, abstained: bool = False) -> DoseValues:
         """Values by dose."""
@@ -344,7 +344,7 @@ def _bounds(one: Answered, values: Mapping[str, Mapping[str, QuestionValue]]) ->
     return found.low, found.high
 
 
-def _abstained(one: Answered) -> tuple[float, float]:
+def _is_abstention(one: Answered) -> tuple[float, float]:
     """Whether it abstained: any of both where the answer is not known."""
     return (0.0, 1.0) if one.generation.problem else (float(one.abstained), float(one.abstained))
 

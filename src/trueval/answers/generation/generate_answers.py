@@ -13,7 +13,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.report.number_texts import count_phrase
 
 if TYPE_CHECKING:
-    from trueval.answers.generation.answer_requests import Answered, QuestionValue, Request
+    from trueval.answers.generation.answer_requests import Answered, AnswerRequest, QuestionValue
     from trueval.answers.generation.asked_questions import AskedQuestion, GenerationInputs
     from trueval.answers.generation.attribution import ContextValues
     from trueval.answers.generation.generation_plan import GenerationPlan
@@ -148,9 +148,9 @@ def _model(plan: GenerationPlan) -> str:
 
 def _requests(
     plan: GenerationPlan, inputs: GenerationInputs
-) -> tuple[list[QuestionContexts], list[Request], dict[str, str]]:
+) -> tuple[list[QuestionContexts], list[AnswerRequest], dict[str, str]]:
     """The contexts, the requests, and log → file of each log."""
-    from trueval.answers.generation.answer_requests import Request, passages_of
+    from trueval.answers.generation.answer_requests import AnswerRequest, passages_of
     from trueval.answers.generation.question_contexts import contexts_of
 
     asked, generate = plan.asked, plan.generate
@@ -165,7 +165,7 @@ def _requests(
         )
         for question in inputs.questions
     ]
-    requests: list[Request] = []
+    requests: list[AnswerRequest] = []
     folders: dict[str, str] = {}
     for each in made:
         for name, contexts in each.by_name.items():
@@ -174,7 +174,7 @@ def _requests(
                 log = name if number == 1 else f"{name} {number}"
                 folders[log] = name if number == 1 else f"{VARIANTS}/{name}-{number}"
                 passages = passages_of(inputs, order)
-                requests.append(Request(each.question.query, log, passages, sample, 1 / contexts.possible))
+                requests.append(AnswerRequest(each.question.query, log, passages, sample, 1 / contexts.possible))
     return made, requests, folders
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field
 
 from trueval.files.toml_tables import AS_TUPLE, DIFFERENT, Count, Number, Several, Table, Text, key
-from trueval.golden.build.golden_tables import Judge, Parameters, Whole
+from trueval.golden.build.golden_tables import JudgeTable, Parameters, Whole
 from trueval.golden.judge.model_judge import OPENAI
 from trueval.retrieval.pipeline.pipeline_tables import Corpus, Generate
 
@@ -101,4 +101,4 @@ class AnswersFile(Table):
     answers: Asked = key(...)
     generate: GenerateAnswers = key(...)
     brittle: Brittle = Field(default_factory=Brittle)
-    judge: Judge = key(None)
+    judge: JudgeTable = key(None)

@@ -65,11 +65,11 @@ def _rows(generator: BrittleGenerator, kind: str, place: str) -> Iterator[ChartR
                 "value": point.value.value,
                 "low": point.value.low,
                 "high": point.value.high,
-                "told": _told(generator.name, point),
+                "told": _tooltip(generator.name, point),
             }
 
 
-def _told(name: str, point: DosePoint) -> str:
+def _tooltip(name: str, point: DosePoint) -> str:
     found = point.value
     return (
         f"{name}, {point.dose} distractors: {format_value(found.value)}, from {format_value(found.low)} to "

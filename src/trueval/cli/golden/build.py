@@ -61,7 +61,7 @@ def build(
     from trueval.golden.build.golden_plan import GoldenPlan
     from trueval.golden.views.kind import GOLDEN
 
-    plan = GoldenPlan.read(config).reusing(reuse)
+    plan = GoldenPlan.read(config).with_reuse(reuse)
     check_folder(out)
     book = ledger or out / LEDGER
     if dry_run:

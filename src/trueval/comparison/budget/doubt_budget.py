@@ -23,7 +23,7 @@ from trueval.comparison.budget.variance_parts import (
     AUDIT,
     ORDER,
     Component,
-    Counts,
+    FactorCounts,
     MeanVariance,
     mean_over_repeats,
     satterthwaite,
@@ -426,7 +426,7 @@ class _Interval(NamedTuple):
     half_width: float
 
     @classmethod
-    def of(cls, components: Sequence[Component], parts: Floats, counts: Counts, level: float) -> _Interval:
+    def of(cls, components: Sequence[Component], parts: Floats, counts: FactorCounts, level: float) -> _Interval:
         """The interval of a mean whose variance has these parts; a variance of rounding alone is 0."""
         from scipy.special import stdtrit
 

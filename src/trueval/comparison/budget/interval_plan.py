@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.budget.budget_result import Purchase, ShorterInterval
-from trueval.comparison.budget.variance_parts import Component, Counts, satterthwaite
+from trueval.comparison.budget.variance_parts import Component, FactorCounts, satterthwaite
 from trueval.errors import PolicyError
 from trueval.standings.standings import Floats, Ints
 
@@ -99,10 +99,10 @@ class IntervalPlan(NamedTuple):
 
     components: Sequence[Component]
     variances: Floats
-    counts: Counts
+    counts: FactorCounts
     level: float
 
-    def half_widths(self, counts: Counts) -> Floats:
+    def half_widths(self, counts: FactorCounts) -> Floats:
         """Half widths of the interval at other numbers of levels."""
         from scipy.special import stdtrit
 
@@ -116,7 +116,7 @@ class IntervalPlan(NamedTuple):
         degrees = satterthwaite(self.components, parts, counts)
         return np.asarray(stdtrit(degrees, (1 + self.level) / 2) * np.sqrt(sum(parts)))
 
-    def more(self, bought: Purchases) -> Counts:
+    def more(self, bought: Purchases) -> FactorCounts:
         """Numbers of levels with so many more; no more is audited than there is."""
         now, queries = self.counts, self.counts.queries + bought.questions
         audited = None

@@ -25,7 +25,7 @@ from trueval.standings.standings import Bools, Floats
 NOTHING = 1e-24
 
 
-class Levels(NamedTuple):
+class FactorLevels(NamedTuple):
     """Numbers of levels; means where values are missing.
 
     Attributes:
@@ -57,7 +57,7 @@ class MeanSquares(NamedTuple):
         divisors: effect → number by which its variance is divided in that of the mean.
     """
 
-    levels: Levels
+    levels: FactorLevels
     values: Mapping[str, float]
     degrees: Mapping[str, float]
     steady: Mapping[str, float]
@@ -105,7 +105,7 @@ def mean_squares(values: Floats) -> MeanSquares:
     return MeanSquares(levels, found, degrees, steady, divisors)
 
 
-def expected_mean_squares(parts: Mapping[str, float], levels: Levels) -> dict[str, float]:
+def expected_mean_squares(parts: Mapping[str, float], levels: FactorLevels) -> dict[str, float]:
     """Effect → mean square that variances of the effects expect.
 
     Args:
@@ -118,7 +118,7 @@ def expected_mean_squares(parts: Mapping[str, float], levels: Levels) -> dict[st
     }
 
 
-def _levels(there: Bools, effects: tuple[str, ...]) -> tuple[Levels, dict[str, float]]:
+def _levels(there: Bools, effects: tuple[str, ...]) -> tuple[FactorLevels, dict[str, float]]:
     """Mean numbers of levels and the divisor of each effect, where a query counts once, as the mean of its values."""
     weights = there / there.sum(axis=(1, 2), keepdims=True) / len(there)
     axes = {"Q": 0, "R": 1, "J": 2}
@@ -129,7 +129,7 @@ def _levels(there: Bools, effects: tuple[str, ...]) -> tuple[Levels, dict[str, f
     queries = float(len(there))
     repeats, judges = (divisors.get(f"Q{letter}", queries) / queries for letter in "RJ")
     complete = float(there.all(axis=(1, 2)).sum())
-    return Levels(queries, repeats, judges, max(complete, 1.0)), divisors
+    return FactorLevels(queries, repeats, judges, max(complete, 1.0)), divisors
 
 
 def _degrees(there: Bools, effects: tuple[str, ...]) -> dict[str, float]:

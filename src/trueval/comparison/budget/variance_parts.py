@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.budget.mean_squares import Levels, MeanSquares, mean_squares
+from trueval.comparison.budget.mean_squares import FactorLevels, MeanSquares, mean_squares
 from trueval.standings.standings import Floats
 
 # Draws of every pivot.
@@ -59,7 +59,7 @@ class Component(NamedTuple):
         return SOURCES.get(self.effect, JOINT)
 
 
-class Counts(NamedTuple):
+class FactorCounts(NamedTuple):
     """Numbers of queries, repeats and judges: those that are there, or arrays of planned ones.
 
     Attributes:
@@ -117,7 +117,7 @@ class MeanVariance(NamedTuple):
     """
 
     value: float
-    counts: Counts
+    counts: FactorCounts
     components: tuple[Component, ...]
     squares: Floats
     degrees: Floats
@@ -157,7 +157,7 @@ def variance_of_mean(values: Floats) -> MeanVariance:
     )
     queries, repeats, judges, _ = map(np.array, found.levels)
     columns = [np.array(list(each.values())) for each in (found.values, found.degrees, found.steady)]
-    return MeanVariance(_mean(values), Counts(queries, (repeats,), judges), components, *columns)
+    return MeanVariance(_mean(values), FactorCounts(queries, (repeats,), judges), components, *columns)
 
 
 def variance_of_nested(
@@ -199,7 +199,7 @@ def variance_of_nested(
         [*getattr(over, name).values(), *(getattr(found, name)[effect] for _, found, effect in of_repeats)]
         for name in ("values", "degrees", "steady")
     ]
-    counts = Counts(
+    counts = FactorCounts(
         np.array(over.levels.queries),
         tuple(np.array(float(side.shape[1])) for side in sides),
         np.array(over.levels.judges),
@@ -207,7 +207,7 @@ def variance_of_nested(
     return MeanVariance(_mean(apart), counts, (*crossed, *nested.values()), *map(np.array, columns))
 
 
-def satterthwaite(components: Sequence[Component], parts: Sequence[Floats], counts: Counts) -> Floats:
+def satterthwaite(components: Sequence[Component], parts: Sequence[Floats], counts: FactorCounts) -> Floats:
     """Degrees of freedom of the variance of a mean, from its parts (Satterthwaite 1946).
 
     (sum of parts)^2 / sum of m_i^2 / f_i, where m_i, what a mean square adds, is the sum of the parts of all effects
@@ -238,7 +238,7 @@ def mean_over_repeats(values: Floats) -> Floats:
     return np.asarray(np.where(there, values, 0.0).sum(axis=1, keepdims=True) / np.where(count > 0, count, np.nan))
 
 
-def _weights(effect: str, where: Mapping[str, int], levels: Levels, size: int) -> Floats:
+def _weights(effect: str, where: Mapping[str, int], levels: FactorLevels, size: int) -> Floats:
     """[mean square] the variance of an effect: mean squares of the effects that hold it, with changing signs."""
     weights = np.zeros(size)
     for other, at in where.items():

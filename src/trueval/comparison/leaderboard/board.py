@@ -107,7 +107,7 @@ def leaderboard_of_scores(
         InputError: as `leaderboard`.
     """
     _check(level)
-    aligned = {task: _aligned(task, each) for task, each in scores.items()}
+    aligned = {task: _align(task, each) for task, each in scores.items()}
     if not aligned:
         raise InputError("A leaderboard needs a task. Give judgments and runs, or a folder for each task.")
     one = next(iter(aligned.values()))
@@ -225,7 +225,7 @@ def _check(level: float) -> None:
         raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {level!r}.")
 
 
-def _aligned(task: str, scores: Sequence[Scores]) -> AlignedScores:
+def _align(task: str, scores: Sequence[Scores]) -> AlignedScores:
     if len(scores) < 2:
         raise InputError(f"{task}: a leaderboard needs two systems or more. Got {len(scores)}. Add runs.")
     name, times = Counter(each.name for each in scores).most_common(1)[0]

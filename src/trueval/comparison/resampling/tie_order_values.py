@@ -88,7 +88,7 @@ class TieOrders:
         """The run's standings, as evaluate counts them for a measure."""
         policy = self.policy.of(measure.innermost.name).counting
         if policy in self._packed:
-            return self._packed[policy].unpacked()
+            return self._packed[policy].unpack()
         if policy not in self._counted:
             self._counted[policy] = count(self.run, self.judgments, policy)
         return self._counted[policy]
@@ -102,7 +102,7 @@ class TieOrders:
         """
         for measure in measures:
             self.standings(measure)
-        packed = {policy: standings.packed() for policy, standings in self._counted.items()}
+        packed = {policy: standings.pack() for policy, standings in self._counted.items()}
         return replace(self, source=read, _counted={}, _packed=packed)
 
     @property

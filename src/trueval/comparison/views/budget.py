@@ -11,7 +11,7 @@ from trueval.comparison.budget.budget_result import Budget, Doubt, DoubtEffect, 
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, attainable, count_phrase, percent
 from trueval.report.page_content import Figure
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, PERCENT, number, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, PERCENT, number, unscaled_unit
 from trueval.report.view import (
     Answer,
     AnySheet,
@@ -28,7 +28,7 @@ from trueval.report.view import (
 )
 
 MOST_PAIRS: Final = 12  # that texts and the figure show; the page and CSV have all
-NEEDED: Final = unscaled(attainable)
+NEEDED: Final = unscaled_unit(attainable)
 MONEY: Final = number(",.2f")
 VARIANCE: Final = number(".3g")
 MARKS: Final = (Mark(NOT_AVAILABLE, "not known, or no number is enough."),)

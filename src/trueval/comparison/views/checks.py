@@ -18,13 +18,13 @@ from trueval.report.number_texts import (
     interval,
     percent,
 )
-from trueval.report.units import NAME, unscaled
+from trueval.report.units import NAME, unscaled_unit
 from trueval.report.view import Answer, Column, Mark, Section, Sheet, View
 
 if TYPE_CHECKING:
     from trueval.comparison.gate.self_test import Alarms, SelfTest
 
-QUERIES_NEEDED: Final = unscaled(attainable)
+QUERIES_NEEDED: Final = unscaled_unit(attainable)
 QUESTION: Final = "Do the runs keep their limits?"
 
 

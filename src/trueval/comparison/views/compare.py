@@ -54,7 +54,7 @@ from trueval.evaluation.views.corrections import (
 from trueval.report.number_texts import count_phrase
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, lead_figure, letters_of
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, unscaled_unit
 from trueval.report.view import Answer, Column, Mark, Only, Quantity, Section, Sentence, Sheet, View, choices_section
 
 MOST: Final = 4  # things of one kind that a sentence names, and sentences of one kind
@@ -360,7 +360,9 @@ def _of_measure(board: Leaderboard, *, grouped: bool) -> Iterator[Column[_Run]]:
     yield Column(measure, lambda row: row.systems[measure].expected, FRACTION, strong=lambda value: value == best)
     if grouped:
         yield Column("", lambda row: row.systems[measure].groups, only="text")
-        yield Column("groups", lambda row: row.systems[measure].groups, unscaled(_shorten_letters, "l"), only="page")
+        yield Column(
+            "groups", lambda row: row.systems[measure].groups, unscaled_unit(_shorten_letters, "l"), only="page"
+        )
         yield ranks
     else:
         yield Column("", lambda row: row.marks[measure], MARKS)
@@ -491,7 +493,7 @@ def _reshuffle(result: Comparison) -> Iterator[Section]:
         Column("RBO", lambda row: row.rbo, FRACTION),
         Column("queries", lambda row: row.queries, COUNT, only="page"),
     ]
-    few = _fitting(result, found)
+    few = _select_pairs(result, found)
     more = f" (neighbors in the first ranking; JSON has all {len(found.pairs):,} pairs)"
     yield Section(
         "How much the lists differ",
@@ -523,7 +525,7 @@ def _single(found: RunReshuffle) -> str:
     )
 
 
-def _fitting(result: Comparison, found: RunReshuffle) -> Sequence[PairReshuffle]:
+def _select_pairs(result: Comparison, found: RunReshuffle) -> Sequence[PairReshuffle]:
     """The pairs that fit a terminal: all, those with a baseline, or neighbors by the first measure."""
     if len(found.pairs) <= MOST_ROWS or result.baseline is not None:
         return found.pairs
@@ -635,10 +637,10 @@ def _csv(result: Comparison) -> Sheet[int]:
     def values(place: int) -> dict[str, object]:
         return dict(flatten(result.differences[place]))
 
-    def named(name: str) -> Callable[[int], object]:
+    def read_value(name: str) -> Callable[[int], object]:
         return lambda place: itemgetter(name)(values(place))
 
-    columns: list[Column[int]] = [Column(name, named(name)) for name in (values(0) if result.differences else ())]
+    columns: list[Column[int]] = [Column(name, read_value(name)) for name in (values(0) if result.differences else ())]
     if result.audit is not None:
         found = [None if each.corrected is None else CorrectedRow("", each.corrected) for each in result.differences]
         columns += csv_columns(lambda place: found[place])

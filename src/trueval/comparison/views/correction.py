@@ -218,12 +218,12 @@ def _useful_labels(result: Corrected, best: CorrectedRow) -> tuple[str, ...]:
 def _most_moved(answered: Sequence[CorrectedRow]) -> Iterator[Sentence]:
     """The value that people's labels move most."""
 
-    def moved(row: CorrectedRow) -> float:
+    def change(row: CorrectedRow) -> float:
         by = abs(row.corrected.estimate - row.judge.estimate)
         return by if by == by else -1.0
 
-    most = max(answered, key=moved)
-    if moved(most) >= 0:
+    most = max(answered, key=change)
+    if change(most) >= 0:
         yield (
             f"People's labels move {most.measure} of {most.name} most: ",
             Quantity(most.judge, "estimate"),

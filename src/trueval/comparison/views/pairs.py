@@ -14,7 +14,7 @@ from trueval.report.figures import Chart
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase
 from trueval.report.page_content import Figure
 from trueval.report.plots import DifferenceInterval, shorten_name, span_plot
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, MARKS, NAME, interval_of, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, MARKS, NAME, interval_of, unscaled_unit
 from trueval.report.view import AnySheet, Column, Sheet
 
 MOST_WITH_ALL_PAIRS: Final = 6  # runs of which text shows all pairs unless asked: 15 lines a measure
@@ -30,7 +30,7 @@ KEY: Final = (
     ("bar", "tie range"),
 )
 SPAN: Final = interval_of(DIFFERENCE)
-CHANCE: Final = unscaled(FRACTION.plain)  # which --percent leaves as it is
+CHANCE: Final = unscaled_unit(FRACTION.plain)  # which --percent leaves as it is
 
 
 class ShownPair(NamedTuple):
@@ -159,8 +159,8 @@ def text_sheet(result: Comparison, board: Leaderboard, every: Sequence[ShownPair
         Column(f"{result.level:.0%} {of_all}interval", lambda row: getattr(row, decides), SPAN),
         Column("over tie orders", lambda row: row.tie_range, SPAN, leaves=3),
         Column("p", lambda row: row.tests.adjusted, CHANCE),
-        Column("win", lambda row: row.win, unscaled(_write_win), leaves=2),
-        Column("w/t/l", lambda row: f"{row.wins}/{row.ties}/{row.losses}", unscaled(str), leaves=1),
+        Column("win", lambda row: row.win, unscaled_unit(_write_win), leaves=2),
+        Column("w/t/l", lambda row: f"{row.wins}/{row.ties}/{row.losses}", unscaled_unit(str), leaves=1),
         Column("verdict", describe_verdict),
     ]
     return Sheet(title, [pair.shown for pair in close], columns, only="text")

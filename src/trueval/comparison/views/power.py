@@ -14,7 +14,7 @@ from trueval.measures import parse
 from trueval.report.figures import NARROW, Chart, panels, tone
 from trueval.report.number_texts import MANY_QUERIES, NOT_AVAILABLE, attainable, count_phrase, percent
 from trueval.report.page_content import Figure
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, unscaled_unit
 from trueval.report.view import (
     Answer,
     AnySheet,
@@ -35,7 +35,7 @@ NEAR, FAR = 0.2, 20
 MOST_FIGURES: Final = 4  # measures that a figure for papers shows
 MOST_ROWS: Final = 40  # of the table that is open from the beginning
 MOST_LINES: Final = 12  # pairs of which a plot draws the curve
-QUERIES_NEEDED: Final = unscaled(attainable)
+QUERIES_NEEDED: Final = unscaled_unit(attainable)
 KEY: Final = (
     ("thin", "least difference of the pair in the middle, expected values"),
     ("bar", "of the other pairs"),
@@ -402,11 +402,11 @@ def curve_plot(
         rows = [{"queries": found.curve.queries[at], "least": values[at]} for at in points if _is_known(values[at])]
         return alt.Chart(alt.InlineData(values=rows)).mark_line(**mark).encode(x=x, y=y)
 
-    def expected(curve: LeastDifferences, color: str, width: float) -> Chart:
+    def draw_curve(curve: LeastDifferences, color: str, width: float) -> Chart:
         return line(curve.expected, color=tone(color), strokeWidth=width)
 
-    layers = [expected(pair.curve, "range", 1.5) for pair in others[:MOST_LINES]]
-    layers += [expected(middle.curve, "expected", 2.2)]
+    layers = [draw_curve(pair.curve, "range", 1.5) for pair in others[:MOST_LINES]]
+    layers += [draw_curve(middle.curve, "expected", 2.2)]
     if _ties_show(middle):
         layers += [line(middle.curve.tie_broken, color=tone("text"), strokeWidth=1.2, strokeDash=[4, 3])]
     here = [{"queries": found.queries, "least": middle.expected.least_difference}]

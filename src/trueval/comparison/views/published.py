@@ -7,14 +7,14 @@ from typing import Final
 
 from trueval.comparison.gate.published_means import PublishedMean
 from trueval.report.number_texts import count_phrase
-from trueval.report.units import COUNT, FRACTION, INTERVAL, unscaled
+from trueval.report.units import COUNT, FRACTION, INTERVAL, unscaled_unit
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 METHODS: Final = {
     "clopper-pearson": "Clopper & Pearson, for values of 0 or 1",
     "kl": "n kl(mean, x) <= ln(2 / (1 - level)), for any values from 0 to 1",
 }
-P: Final = unscaled(FRACTION.plain)  # a chance, which --percent leaves as it is
+P: Final = unscaled_unit(FRACTION.plain)  # a chance, which --percent leaves as it is
 COLUMNS: Final[tuple[Column[PublishedMean], ...]] = (
     Column("mean", lambda row: row.value, FRACTION, strong=True),
     Column("queries", lambda row: row.queries, COUNT),

@@ -149,12 +149,12 @@ class CorrectedRow(NamedTuple):
             name: of it.
         """
         if self.value is None:
-            return CorrectedRow(name, self.found, _negated(self.judged), self.found)
-        parts = {each: _negated(getattr(self.value, each)) for each in ("judge", "people", "corrected")}
+            return CorrectedRow(name, self.found, _negate(self.judged), self.found)
+        parts = {each: _negate(getattr(self.value, each)) for each in ("judge", "people", "corrected")}
         return CorrectedRow(name, replace(self.value, **parts), of=self.found)
 
 
-def _negated(part: Part) -> Part:
+def _negate(part: Part) -> Part:
     """A value or an interval with its sign changed; the place of its numbers in the JSON is lost with it."""
     if isinstance(part, JudgeMean):
         return replace(part, estimate=0.0 - part.estimate)
@@ -275,12 +275,12 @@ def estimate_plot(rows: Sequence[CorrectedRow], *, zero: bool = False, width: in
     values = [
         {
             "name": name,
-            "judge": _known(each.judge.estimate),
+            "judge": _or_none(each.judge.estimate),
             **_ends("", "corrected", each.corrected),
             **_ends("people_", "people", each.people),
-            "told": f"{each.name}: judge {show(_known(each.judge.estimate))}, corrected "
-            f"{show(_known(each.corrected.estimate))} {interval(each.corrected.low, each.corrected.high)}, people "
-            f"{show(_known(each.people.estimate))} {interval(each.people.low, each.people.high)}",
+            "told": f"{each.name}: judge {show(_or_none(each.judge.estimate))}, corrected "
+            f"{show(_or_none(each.corrected.estimate))} {interval(each.corrected.low, each.corrected.high)}, people "
+            f"{show(_or_none(each.people.estimate))} {interval(each.people.low, each.people.high)}",
         }
         for name, each in zip(names, rows, strict=True)
     ]
@@ -312,10 +312,14 @@ def estimate_plot(rows: Sequence[CorrectedRow], *, zero: bool = False, width: in
 
 
 def _ends(prefix: str, name: str, part: EstimateWithInterval) -> dict[str, float | None]:
-    return {name: _known(part.estimate), f"{prefix}low": _known(part.low), f"{prefix}high": _known(part.high)}
+    return {
+        name: _or_none(part.estimate),
+        f"{prefix}low": _or_none(part.low),
+        f"{prefix}high": _or_none(part.high),
+    }
 
 
-def _known(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     return None if value != value else value
 
 

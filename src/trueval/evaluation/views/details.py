@@ -141,14 +141,14 @@ def add_texts(runs: Sequence[RunEvidence], collection: Path) -> list[RunEvidence
     queries = read_texts(find_parts(collection, "queries").paths, {case.query for case in cases}, needed=False)
     texts = read_texts(find_parts(collection, "corpus").paths, shown)
 
-    def titled(document: TiedDocument) -> TiedDocument:
+    def add_title(document: TiedDocument) -> TiedDocument:
         if document.document not in texts:
             return document
         title, text = texts[document.document]
         return replace(document, title=title, text=text if len(text) <= SNIPPET else f"{text[:SNIPPET].rstrip()} …")
 
     def with_text(case: MovedQuery) -> MovedQuery:
-        groups = (replace(group, documents=tuple(map(titled, group.documents))) for group in case.groups)
+        groups = (replace(group, documents=tuple(map(add_title, group.documents))) for group in case.groups)
         return replace(case, groups=tuple(groups), text=queries[case.query].text if case.query in queries else None)
 
     return [replace(run, worst=tuple(map(with_text, run.worst))) for run in runs]

@@ -63,7 +63,7 @@ def view(result: CorrectedEvaluation) -> View:
             Section("Values and tie ranges", _values(result), figures=_figures(result, measures), id="values"),
             Section("Ties", [Sheet("Ties", result.runs, TIES, id="tie-counts")] if result.runs else [], id="ties"),
             *_queries(result),
-            *_corrected(result, rows),
+            *_correction_sections(result, rows),
             policy_section(result.policy),
         ],
         csv=CsvRows(result, rows).sheet(),
@@ -115,10 +115,10 @@ def _matrix(result: CorrectedEvaluation, measures: list[str]) -> Iterator[Sectio
     if len(measures) < 2 or len(result.runs) < 2:
         return
 
-    def expected(measure: str) -> Column[CorrectedRunMeans]:
+    def measure_column(measure: str) -> Column[CorrectedRunMeans]:
         return Column(measure, lambda run: run.measures[measure].expected, FRACTION)
 
-    columns = [Column[CorrectedRunMeans]("run", lambda run: run.name), *map(expected, measures)]
+    columns = [Column[CorrectedRunMeans]("run", lambda run: run.name), *map(measure_column, measures)]
     ranked = by_merit(result, measures[0], missing=True)
     caption = "Expected values, best first by the first measure."
     yield Section("Runs by measures", [Sheet("Runs by measures", ranked, columns, caption, only="page", id="matrix")])
@@ -190,7 +190,7 @@ def _queries(result: CorrectedEvaluation) -> Iterator[Section]:
         yield Section("Queries", [Sheet("Queries", rows, columns, only="text", grouped=True)])
 
 
-def _corrected(result: CorrectedEvaluation, rows: list[CorrectedRow]) -> Iterator[Section]:
+def _correction_sections(result: CorrectedEvaluation, rows: list[CorrectedRow]) -> Iterator[Section]:
     if result.audit is not None:
         sheets = [corrections.corrected_sheet(rows)] if rows else []
         figures = corrections.corrected_figures(rows)

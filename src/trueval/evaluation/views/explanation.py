@@ -11,7 +11,7 @@ from trueval.report.kinds import kind_of_view
 from trueval.report.number_texts import FRACTIONS, ValueUnit, format_difference, format_value
 from trueval.report.page_content import Figure
 from trueval.report.plots import DOT_KEY, TieInterval, dot_plot
-from trueval.report.units import DIFFERENCE, FRACTION, INTERVAL, NAME, Unit, unscaled
+from trueval.report.units import DIFFERENCE, FRACTION, INTERVAL, NAME, Unit, unscaled_unit
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 EXPLAIN: Final = kind_of_view(
@@ -24,7 +24,7 @@ EXPLAIN: Final = kind_of_view(
 )
 NO_DIFFERENCE: Final = 1e-9  # sums of the same terms in another order differ by less
 OURS: Final = "ours"
-WORDS: Final = unscaled(str, "t")
+WORDS: Final = unscaled_unit(str, "t")
 
 
 class _Causes(NamedTuple):

@@ -21,7 +21,7 @@ from trueval.report.number_texts import NOT_AVAILABLE
 from trueval.report.page_content import Figure, Part
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.tie_sizes import TieBin, tie_figure
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, Unit, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, Unit, unscaled_unit
 from trueval.report.view import Answer, AnySheet, Case, Column, Quantity, Section, Sentence, Sheet, View
 from trueval.report.view_page import part_of
 
@@ -71,8 +71,8 @@ def _write_score(score: float | str) -> str:
     return score if isinstance(score, str) else f"{score:.8g}"
 
 
-SCORE: Final[Unit] = unscaled(_write_score)
-GRADE: Final[Unit] = unscaled(lambda grade: "not judged" if grade is None else f"{grade:g}")
+SCORE: Final[Unit] = unscaled_unit(_write_score)
+GRADE: Final[Unit] = unscaled_unit(lambda grade: "not judged" if grade is None else f"{grade:g}")
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
@@ -278,9 +278,9 @@ SIZE_COLUMNS: Final[tuple[Column[_Size], ...]] = (
 
 FILE_COLUMNS: Final[tuple[Column[FileRead], ...]] = (
     Column("role", lambda row: row.role),
-    Column("file", lambda row: row.path, unscaled(lambda path: "standard input" if path == "-" else path, "L")),
+    Column("file", lambda row: row.path, unscaled_unit(lambda path: "standard input" if path == "-" else path, "L")),
     Column("bytes", lambda row: row.bytes, COUNT),
-    Column("SHA-256", lambda row: row.sha256, unscaled(lambda digest: digest or NOT_AVAILABLE, "L")),
+    Column("SHA-256", lambda row: row.sha256, unscaled_unit(lambda digest: digest or NOT_AVAILABLE, "L")),
 )
 
 

@@ -34,13 +34,13 @@ def corrected_rows(result: CorrectedEvaluation) -> list[CorrectedRow]:
     """
     by_the_judge = result.audit is not None and result.audit.labels in ("judge", "corrected")
     return [
-        CorrectedRow(run.name, each, _judged(run.measures.get(each.measure) if by_the_judge else None))
+        CorrectedRow(run.name, each, _judge_mean(run.measures.get(each.measure) if by_the_judge else None))
         for run in result.runs
         for each in run.corrected
     ]
 
 
-def _judged(mean: MeasureMeans | None) -> JudgeMean:
+def _judge_mean(mean: MeasureMeans | None) -> JudgeMean:
     return NO_JUDGE if mean is None else JudgeMean(mean.expected, mean.queries)
 
 

@@ -10,7 +10,7 @@ from trueval.errors import MeasureError
 from trueval.evaluation.evaluation_result import Evaluation, MeasureMeans, RunMeans
 from trueval.evaluation.views.findings import compare
 from trueval.report.units import DIFFERENCE
-from trueval.report.view import Answer, Difference, Quantity, Sentence
+from trueval.report.view import Answer, Quantity, Sentence, SentenceDifference
 from trueval.report.view_texts import value_of
 
 MOST: Final = 4  # things of one kind that are named one by one
@@ -116,8 +116,8 @@ def _answer_of_one(result: Evaluation, run: RunMeans, measure: str) -> Answer:
 
 
 def _broken(
-    order: str, value: Quantity | Difference, bias: Quantity | Difference
-) -> tuple[str | Quantity | Difference, ...]:
+    order: str, value: Quantity | SentenceDifference, bias: Quantity | SentenceDifference
+) -> tuple[str | Quantity | SentenceDifference, ...]:
     """The tie-broken value, and what of it is the way in which ties are broken; empty where that is nothing."""
     if not value_of(bias):
         return ()
@@ -125,8 +125,8 @@ def _broken(
     return (f" the tie order {order} it is ", value, ", of which ", bias, f" comes from {by}.")
 
 
-def _difference(first: MeasureMeans, field: str, second: MeasureMeans, other: str) -> Difference:
-    return Difference(Quantity(first, field), Quantity(second, other), DIFFERENCE)
+def _difference(first: MeasureMeans, field: str, second: MeasureMeans, other: str) -> SentenceDifference:
+    return SentenceDifference(Quantity(first, field), Quantity(second, other), DIFFERENCE)
 
 
 def lead_of(result: Evaluation, measure: str) -> Lead | None:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from trueval.files.json.jsonl_pairs import QUERY_KEYS, as_id
 from trueval.files.json.log_keys import LIST_KEYS, METADATA_KEYS, TEXT_KEYS, LogEntry, read_entry
 from trueval.files.memory.logs import plain
-from trueval.files.traces.span_values import attributes_of, decoded, look_up
+from trueval.files.traces.span_values import attributes_of, decode_text, look_up
 
 KINDS: Final = frozenset(("RETRIEVER", "RERANKER", "RETRIEVAL"))
 KIND_KEYS: Final = ("openinference.span.kind", "mlflow.spanType", "gen_ai.operation.name", "langfuse.observation.type")
@@ -100,7 +100,7 @@ def entry_of(document: object) -> LogEntry | None:
         "id": doc_id,
         "score": score,
         "content": document.get("document.content") if content is None else content,
-        "metadata": decoded(document.get("document.metadata") if metadata is None else metadata),
+        "metadata": decode_text(document.get("document.metadata") if metadata is None else metadata),
     }
     return read_entry(plain({name: value for name, value in item.items() if value is not None}), "documents")
 
@@ -131,7 +131,7 @@ def plain_entries(documents: Sequence[Any]) -> PlainEntries | None:
 
 
 def _documents(attributes: Mapping[str, object], span: Mapping[str, object], *, is_retrieval: bool) -> list[Any] | None:
-    found = next((each for path in DOCUMENTS if (each := _listed(attributes, path)) is not None), None)
+    found = next((each for path in DOCUMENTS if (each := _read_list(attributes, path)) is not None), None)
     if found is None:
         return _output(attributes, span) if is_retrieval else None
     if found and is_retrieval and not _has_id(found[0]):  # OpenInference leaves out the ids of LangChain
@@ -140,9 +140,9 @@ def _documents(attributes: Mapping[str, object], span: Mapping[str, object], *, 
     return found
 
 
-def _listed(attributes: Mapping[str, object], path: str) -> list[Any] | None:
-    found = decoded(look_up(attributes, path))
-    return found if isinstance(found, list) else _numbered(attributes, path) or None
+def _read_list(attributes: Mapping[str, object], path: str) -> list[Any] | None:
+    found = decode_text(look_up(attributes, path))
+    return found if isinstance(found, list) else _read_numbered_documents(attributes, path) or None
 
 
 def _has_id(document: object) -> bool:
@@ -156,7 +156,7 @@ def _has_id(document: object) -> bool:
 def _output(attributes: Mapping[str, object], span: Mapping[str, object]) -> list[Any] | None:
     """The list in what a span gave back."""
     for value in (*(look_up(attributes, name) for name in OUTPUTS), *map(span.get, OWN_OUTPUTS)):
-        found = decoded(value)
+        found = decode_text(value)
         if isinstance(found, Mapping):
             found = next((found[key] for key in LIST_KEYS if isinstance(found.get(key), list)), None)
         if isinstance(found, list):
@@ -164,7 +164,7 @@ def _output(attributes: Mapping[str, object], span: Mapping[str, object]) -> lis
     return None
 
 
-def _numbered(attributes: Mapping[str, object], path: str) -> list[dict[str, Any]]:
+def _read_numbered_documents(attributes: Mapping[str, object], path: str) -> list[dict[str, Any]]:
     """Documents whose parts are attributes of their own, PATH.0.document.id and so on."""
     found: list[dict[str, Any]] = []
     while True:
@@ -187,20 +187,20 @@ def _keys(path: str, place: int) -> dict[str, str]:
 
 def _question(attributes: Mapping[str, object], span: Mapping[str, object]) -> str:
     values = (*(look_up(attributes, name) for name in QUESTIONS), *map(span.get, OWN_QUESTIONS))
-    return next((text for value in values if value is not None and (text := _text(decoded(value)))), "")
+    return next((text for value in values if value is not None and (text := _text(decode_text(value)))), "")
 
 
 def _text(value: object) -> str:
     """The question in what a span was given: a text, or an object that holds it."""
     if isinstance(value, Mapping):
-        inner = (decoded(value[name]) for name in INSIDE_A_QUESTION if value.get(name) is not None)
+        inner = (decode_text(value[name]) for name in INSIDE_A_QUESTION if value.get(name) is not None)
         return next((text for each in inner if (text := _text(each))), "")
     return value if isinstance(value, str) else ""
 
 
 def _query_id(attributes: Mapping[str, object], span: Mapping[str, object]) -> str:
     """The id of the query in the metadata of a span, where a program that traces an evaluation writes it."""
-    metadata = (decoded(each) for each in (look_up(attributes, "metadata"), span.get("metadata")))
+    metadata = (decode_text(each) for each in (look_up(attributes, "metadata"), span.get("metadata")))
     for holder in (attributes, *metadata):
         for name in QUERY_IDS if isinstance(holder, Mapping) else ():
             value = holder.get(name)

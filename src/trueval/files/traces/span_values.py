@@ -44,7 +44,7 @@ def spans_in(value: object, depth: int = 0) -> Iterator[Mapping[str, object]]:
             yield from spans_in(each, depth + 1)
     elif isinstance(value, dict):
         for name in HOLDERS:
-            if name in value and isinstance(inside := decoded(value[name]), list | dict):
+            if name in value and isinstance(inside := decode_text(value[name]), list | dict):
                 yield from spans_in(inside, depth + 1)
                 return
         yield value
@@ -55,13 +55,13 @@ def spans_in(value: object, depth: int = 0) -> Iterator[Mapping[str, object]]:
 
 def attributes_of(span: Mapping[str, object]) -> Mapping[str, object]:
     """The attributes of a span; for a row of a table the row itself, whose columns begin with "attributes."."""
-    found = decoded(span.get("attributes"))
+    found = decode_text(span.get("attributes"))
     if isinstance(found, list):
         return _of_otlp(found)
     if isinstance(found, Mapping):
         return found
-    metadata = decoded(span.get("metadata"))
-    inner = decoded(metadata.get("attributes")) if isinstance(metadata, Mapping) else None  # Langfuse
+    metadata = decode_text(span.get("metadata"))
+    inner = decode_text(metadata.get("attributes")) if isinstance(metadata, Mapping) else None  # Langfuse
     return inner if isinstance(inner, Mapping) else span
 
 
@@ -80,14 +80,14 @@ def look_up(attributes: Mapping[str, object], path: str) -> Any:
         return attributes.get(f"attributes.{path}")
     value: Any = attributes
     while isinstance(value, dict) and head in value:
-        value = decoded(value[head]) if rest else value[head]
+        value = decode_text(value[head]) if rest else value[head]
         if not rest or (isinstance(value, dict) and rest in value):
             return value[rest] if rest else value
         head, _, rest = rest.partition(".")
     return None
 
 
-def decoded(value: object) -> Any:
+def decode_text(value: object) -> Any:
     """What a text of JSON holds, if it is one of an object or a list; anything else as it is."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:

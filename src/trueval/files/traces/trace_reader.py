@@ -199,7 +199,7 @@ def _values(content: SourceBytes) -> Iterator[tuple[int, Any]]:
     lines.seek(0)
     for number, line in enumerate(lines, 1):
         if b"retriev" in line or b"RETRIEV" in line or b"rerank" in line:  # most spans did not search
-            yield number, _loaded(line, Place(content.source, number))
+            yield number, _load_line(line, Place(content.source, number))
 
 
 def _is_json(line: bytes, place: Place) -> bool:
@@ -211,7 +211,7 @@ def _is_json(line: bytes, place: Place) -> bool:
     return True
 
 
-def _loaded(line: bytes, place: Place) -> Any:
+def _load_line(line: bytes, place: Place) -> Any:
     if len(line) > LONG:
         check_memory(PARSED.of(line), place)
     try:

@@ -171,7 +171,7 @@ def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | No
     """
     unknown = plan.rewrite == JUDGE_REWRITES
     queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
-    found = Pipeline(plan.settings).missing(replace(collection, queries=queries, judgments=None), cache=cache)
+    found = Pipeline(plan.settings).missing_work(replace(collection, queries=queries, judgments=None), cache=cache)
     return [replace(each, at_most=None) if unknown and each.calls else each for each in found]
 
 

@@ -52,7 +52,7 @@ def build_golden(
 
     chosen = plan if isinstance(plan, GoldenPlan) else GoldenPlan.read(Path(plan))
     return build(
-        chosen.reusing(reuse),
+        chosen.with_reuse(reuse),
         Path(out),
         until=until,
         ledger=ledger,

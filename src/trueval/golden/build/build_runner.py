@@ -23,7 +23,7 @@ from trueval.golden.build.pooling import find_pools, pools_of, rewrite
 from trueval.golden.build.prune import Candidate, means_of, prune_pool
 from trueval.golden.build.refine_pools import RefinementPool, order_by_grades, refine_pools, top_of
 from trueval.golden.build.regrade import find_contradictions, once_more
-from trueval.golden.build.stage_files import Stages, key_for_stage, lines_of, read_lines, usage_of
+from trueval.golden.build.stage_files import StageFiles, key_for_stage, lines_of, read_lines, usage_of
 from trueval.golden.build.steadiness import again_of, ask_again
 from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge, Question
@@ -64,7 +64,7 @@ class BuildRunner:
     ) -> None:
         self.plan, self.folder, self.collection, self.judge = plan, folder, collection, judge
         self.ledger, self.account, self.cache, self.begin = ledger, account, cache, begin
-        self.stages = Stages(folder)
+        self.stages = StageFiles(folder)
         self.made: dict[str, dict[str, Any]] = {}
         self.making = True
 
@@ -215,11 +215,11 @@ class BuildRunner:
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             pools = pools_of(pl.read_parquet(self.folder / "pool.parquet"))
             files, about = self._grade(pools, how, repeat, step, "graded.parquet")
-            return files, {**about, "notes": self._filled(pools)}
+            return files, {**about, "notes": self._describe_filled(pools)}
 
         self.stage("grade", inputs, parameters, make)
 
-    def _filled(self, pools: Mapping[str, Sequence[str]]) -> list[str]:
+    def _describe_filled(self, pools: Mapping[str, Sequence[str]]) -> list[str]:
         """How many passages of the pools have the grade of what has no label, where labels are the judge."""
         judge = self.judge
         if not isinstance(judge, LabelJudge) or judge.unknown is None:

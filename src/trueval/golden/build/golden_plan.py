@@ -16,7 +16,7 @@ from trueval.comparison.resampling.resampled_sums import sample
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.files.toml import Toml, Where
 from trueval.files.toml_tables import read_tables
-from trueval.golden.build.golden_tables import LABEL_KEYS, MODEL_KEYS, GoldenFile, Judge, JudgeFile
+from trueval.golden.build.golden_tables import LABEL_KEYS, MODEL_KEYS, GoldenFile, JudgeFile, JudgeTable
 from trueval.golden.build.grade import GradingSettings
 from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.judgments import grade_map
@@ -118,7 +118,7 @@ class GoldenPlan:
             seed,
         )
 
-    def reusing(self, reuse: str | None) -> GoldenPlan:
+    def with_reuse(self, reuse: str | None) -> GoldenPlan:
         """The plan with another setting for cached model outputs; None leaves it unchanged."""
         return replace(self, settings=set_reuse(self.settings, reuse))
 
@@ -155,7 +155,7 @@ def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
     return settings
 
 
-def judge_plan(judge: Judge, path: Path, at: Where, seed: int) -> JudgePlan:
+def judge_plan(judge: JudgeTable, path: Path, at: Where, seed: int) -> JudgePlan:
     """Check what the keys of [judge] say together.
 
     Args:
@@ -173,7 +173,7 @@ def judge_plan(judge: Judge, path: Path, at: Where, seed: int) -> JudgePlan:
         check_url(judge.base_url, model)
     except InputError as error:
         raise at("judge", "base_url").error(str(error)) from None
-    found: dict[str, Any] = {name: getattr(judge, name) for name in Judge.model_fields}
+    found: dict[str, Any] = {name: getattr(judge, name) for name in JudgeTable.model_fields}
     try:
         if found["grades"] is not None:
             grade_map(found["grades"])

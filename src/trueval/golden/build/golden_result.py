@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from trueval.golden.refine.heterogeneity import Heterogeneity
-from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
 
 
@@ -60,7 +60,7 @@ class RepeatedQuestions:
 
 
 @dataclass(frozen=True)
-class StageRecord:
+class GoldenStage:
     """What a golden set shows of the manifest of a stage (stage_files.py); None where a stage has no such number.
 
     Attributes:
@@ -140,8 +140,8 @@ class SourceCeiling:
     """What the best ten documents of a search are worth by the judgments: PROC(RA-nWG)@10 with its tie range."""
 
     expected: float | None
-    low: float | None = field(metadata=renamed("lowest"))
-    high: float | None = field(metadata=renamed("highest"))
+    low: float | None = field(metadata=json_key("lowest"))
+    high: float | None = field(metadata=json_key("highest"))
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class GoldenResult(Result):
     collection: JudgedCollection
     seed: int
     judge: GoldenJudge
-    stages: tuple[StageRecord, ...]
+    stages: tuple[GoldenStage, ...]
     passages: int | None = field(default=None, metadata=OMITTED)
     judged: int | None = field(default=None, metadata=OMITTED)
     unjudged: int | None = field(default=None, metadata=OMITTED)

@@ -27,11 +27,11 @@ from trueval.golden.build.golden_result import (
     GoldenJudge,
     GoldenPassage,
     GoldenResult,
+    GoldenStage,
     JudgeCost,
     JudgedCollection,
     RefinedQuery,
     RefinementRecord,
-    StageRecord,
 )
 from trueval.golden.build.grade import grades_of
 from trueval.golden.build.pool_sources import summarize_sources
@@ -147,7 +147,7 @@ def finish(name: str, folder: Path, collection: Collection, made: BuildRecord, l
         folder: folder with the outputs of the stages.
         made: how it was built.
     """
-    stages = tuple(decode(StageRecord, each, GoldenResult.KIND) for each in made.manifests)
+    stages = tuple(decode(GoldenStage, each, GoldenResult.KIND) for each in made.manifests)
     outputs = {each["stage"]: each["outputs"] for each in made.manifests}
     result = GoldenResult(
         name=name,
@@ -290,7 +290,7 @@ def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str
         )
 
 
-def _cost(stages: Sequence[StageRecord]) -> JudgeCost:
+def _cost(stages: Sequence[GoldenStage]) -> JudgeCost:
     """Totals over stages; None where unknown."""
 
     def total(values: Iterable[float | None]) -> float | None:

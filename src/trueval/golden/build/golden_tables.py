@@ -13,7 +13,7 @@ from trueval.golden.judge.model_judge import OPENAI
 from trueval.golden.refine.aggregate import AGGREGATES
 from trueval.golden.refine.paper_s6 import TURNS
 from trueval.golden.refine.posterior_s6 import OVERLAP
-from trueval.retrieval.pipeline.pipeline_tables import Corpus, Embed, Fuse, Index, Sparse
+from trueval.retrieval.pipeline.pipeline_tables import Corpus, Embed, Fuse, IndexTable, Sparse
 
 _MONEY: Final = 1e9
 _GRADES: Final = 100.0
@@ -84,7 +84,7 @@ class _JudgeSettings(Table):
     price_per_million_output: Number = key(None, "what a million tokens of answers cost", ge=0, le=_MONEY)
 
 
-class Judge(Errors, _Labels, Parameters, _JudgeSettings):
+class JudgeTable(Errors, _Labels, Parameters, _JudgeSettings):
     """Who grades passages: a model, labels with stated errors, or the answers in a ledger."""
 
 
@@ -134,11 +134,11 @@ class GoldenFile(Table):
     corpus: Corpus = key(...)
     queries: Queries = Field(default_factory=Queries)
     embed: Embed = key(None)
-    index: Index = key(None)
+    index: IndexTable = key(None)
     sparse: Sparse = key(None)
     fuse: Fuse = key(None)
     pool: Pool = Field(default_factory=Pool)
-    judge: Judge = key(...)
+    judge: JudgeTable = key(...)
     prune: Prune = Field(default_factory=Prune)
     refine: Refine = Field(default_factory=Refine)
     golden: Golden = Field(default_factory=Golden)
@@ -147,5 +147,5 @@ class GoldenFile(Table):
 class JudgeFile(Table):
     """A judge that is used outside a golden set."""
 
-    judge: Judge = key(...)
+    judge: JudgeTable = key(...)
     golden: Golden = Field(default_factory=Golden)

@@ -28,7 +28,7 @@ NAMES: Final = ("rewrite", "pool", "grade", "prune", "refine", "regrade")
 Write = Callable[[Path], object]
 
 
-class Stages:
+class StageFiles:
     """The stages of a golden set in its folder.
 
     Args:

@@ -84,7 +84,7 @@ def parse(text: str | None, question: Question, prompt: Prompt) -> ParsedRespons
     if not isinstance(found, Mapping) or name not in found:
         return nothing._replace(problems=(f"it must be a JSON object with the key {name!r}",))
     if question.task in WRITING:
-        return _written(found["question"], found.get("answer", ""))
+        return _parse_written(found["question"], found.get("answer", ""))
     read = {"grade": _grades, "order": _order, "rewrite": _query}[question.task]
     return read(found[name], question, prompt)
 
@@ -138,7 +138,7 @@ def _query(found: object, question: Question, _: Prompt) -> ParsedResponse:
     return ParsedResponse(text=" ".join(sendable(found).split()))
 
 
-def _written(asked: object, answer: object) -> ParsedResponse:
+def _parse_written(asked: object, answer: object) -> ParsedResponse:
     if not isinstance(asked, str) or not isinstance(answer, str):
         return ParsedResponse(problems=("'question' and 'answer' must be texts",))
     texts = [" ".join(sendable(each).split()) for each in (asked, answer)]

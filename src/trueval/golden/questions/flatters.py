@@ -194,8 +194,8 @@ def flatters(
         gains=tuple(gains),
         tau=NO_REAL if found is None else _tau(written, found),
         pairs=pairs,
-        flattered=_flattered(gain),
-        believed=_believed(pairs),
+        flattered=_describe_flattery(gain),
+        believed=_describe_belief(pairs),
         notes=tuple(_notes(written, found, place)),
     )
 
@@ -332,7 +332,7 @@ def _sign(interval: ValueWithInterval) -> int:
     return -1 if interval.high is not None and interval.high < 0 else 0
 
 
-def _flattered(gain: LexicalGain | None) -> str:
+def _describe_flattery(gain: LexicalGain | None) -> str:
     if gain is None or gain.excess.value is None:
         return "not known"
     if gain.excess.high is not None and gain.excess.high <= 0:
@@ -340,7 +340,7 @@ def _flattered(gain: LexicalGain | None) -> str:
     return "yes" if _sign(gain.excess) > 0 else "undecided"
 
 
-def _believed(pairs: Sequence[PairOrder]) -> str:
+def _describe_belief(pairs: Sequence[PairOrder]) -> str:
     verdicts = {pair.verdict for pair in pairs}
     if not verdicts:
         return "not known"

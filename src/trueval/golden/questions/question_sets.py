@@ -44,14 +44,14 @@ class QuestionSet:
         """
         path = Path(place)
         if (path / RESULT).is_file():
-            return cls._written(path)
+            return cls._read_folder(path)
         if path.is_file():
             return cls(str(place), Judgments.read(str(place)), {})
         collection = Collection.read(str(place))
         return cls(str(place), collection.graded, _overlaps(collection, language))
 
     @classmethod
-    def _written(cls, folder: Path) -> QuestionSet:
+    def _read_folder(cls, folder: Path) -> QuestionSet:
         place = folder / RESULT
         try:
             data = json.loads(place.read_text(encoding="utf-8"))

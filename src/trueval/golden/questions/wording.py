@@ -47,7 +47,7 @@ class Wording:
                     found.setdefault(term, word)
         return found
 
-    def shared(self, question: str, passages: Sequence[str]) -> list[str]:
+    def shared_words(self, question: str, passages: Sequence[str]) -> list[str]:
         """The words of a question whose terms are in its passages, in the order of the question."""
         known = self.terms(passages)
         return [word for term, word in self.terms([question]).items() if term in known]
@@ -55,4 +55,4 @@ class Wording:
     def overlap(self, question: str, passages: Sequence[str]) -> float | None:
         """The share of a question's terms that are in its passages; None for a question of stop words alone."""
         asked = self.terms([question])
-        return len(self.shared(question, passages)) / len(asked) if asked else None
+        return len(self.shared_words(question, passages)) / len(asked) if asked else None

@@ -83,10 +83,10 @@ class QuestionPlan:
         if self.most_overlap is not None and not 0 <= self.most_overlap < 1:
             raise PolicyError(f"the overlap must be at least 0 and below 1, such as 0.3. Got {self.most_overlap:g}.")
 
-    def wanted(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """Number of questions of each kind; the first kinds get the remainder.
 
-        >>> QuestionPlan(8).wanted()
+        >>> QuestionPlan(8).counts()
         {'one': 3, 'several': 3, 'none': 2}
         """
         each, more = divmod(self.number, len(self.kinds))
@@ -170,7 +170,7 @@ def dry_run(
     account = open_account(Path(out) / SENT, judge.values["max_cost"] if max_cost is None else max_cost)
     chosen, work, most = make_judge(judge, collection, account, plan.seed), [], 0
     with open_existing_ledger(ledger or Path(out) / LEDGER) as book:
-        for kind, count in plan.wanted().items():
+        for kind, count in plan.counts().items():
             first = [_question(source) for source in draws.take(kind, count)]
             found = estimate_stage(chosen, book, _task(kind), first)
             calls = ROUNDS * count * (1 if plan.most_overlap is None else 1 + REWORDED)
@@ -179,10 +179,10 @@ def dry_run(
             most += calls
             work.append(replace(found, at_most=estimate_stage(chosen, None, kind, [], calls, [(calls, bound)]).at_most))
         if "none" in plan.kinds:
-            calls, texts = ROUNDS * plan.wanted()["none"], longest(draws.texts, CHECKED)
+            calls, texts = ROUNDS * plan.counts()["none"], longest(draws.texts, CHECKED)
             example = Question("grade", "w" * 80, texts)
             most += calls
-            work.append(estimate_stage(chosen, book, "grade", [example], plan.wanted()["none"], [(calls, example)]))
+            work.append(estimate_stage(chosen, book, "grade", [example], plan.counts()["none"], [(calls, example)]))
     told = (
         f"A passage that gives no question is replaced, and questions are asked for again in other words: {most} calls "
         "at most. What it costs at most includes them, its other numbers do not."
@@ -224,7 +224,7 @@ class _Writer:
 
     def write(self, collection: Collection) -> WrittenQuestions:
         """Write all kinds, one after another."""
-        wanted, drafts = self.plan.wanted(), list[_Draft]()
+        wanted, drafts = self.plan.counts(), list[_Draft]()
         for kind, count in wanted.items():
             drafts += self._write_kind(kind, count, drafts)
         kept = [each for each in drafts if not each.fate]
@@ -291,7 +291,7 @@ class _Writer:
             if not places:
                 break
             for at in places:
-                avoid[at] |= dict.fromkeys(self.wording.shared(latest[at].text, drafts[at].source.texts))
+                avoid[at] |= dict.fromkeys(self.wording.shared_words(latest[at].text, drafts[at].source.texts))
             questions = [_question(drafts[at].source, list(avoid[at])) for at in places]
             answers = self._ask(questions, f"writing, {kind}, in other words")
             for at, question, answer in zip(places, questions, answers, strict=True):

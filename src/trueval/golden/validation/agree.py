@@ -29,7 +29,7 @@ from trueval.golden.validation.agreement_intervals import Resampler
 from trueval.golden.validation.agreement_result import (
     AuditDesign,
     LabelAgreement,
-    LabelSource,
+    LabelOrigin,
     RaterPair,
     StratumSample,
 )
@@ -158,7 +158,7 @@ def _compare_with_people(
     return LabelAgreement(
         people.audited.scale,
         *draw,
-        people=LabelSource(PEOPLE, FOLDER, people.audited.labels.height, raters=tuple(raters)),
+        people=LabelOrigin(PEOPLE, FOLDER, people.audited.labels.height, raters=tuple(raters)),
         design=_design(people, ratings),
         judges=tuple(each.describe_source() for each in judges),
         pairs=(first, *others),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from trueval.golden.validation.agreement_intervals import ValueWithInterval
-from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
 
 Coefficients = Mapping[str, ValueWithInterval]
@@ -29,7 +29,7 @@ class OmittedLabels:
 
 
 @dataclass(frozen=True)
-class LabelSource:
+class LabelOrigin:
     """A source of labels.
 
     Attributes:
@@ -128,8 +128,8 @@ class GroupBias:
 class LengthBias:
     """The bias for passages of similar length, from `shortest` to `longest` characters."""
 
-    shortest: int = field(metadata=renamed("from"))
-    longest: int = field(metadata=renamed("to"))
+    shortest: int = field(metadata=json_key("from"))
+    longest: int = field(metadata=json_key("to"))
     items: int
     value: float | None
     low: float | None
@@ -269,9 +269,9 @@ class LabelAgreement(Result):
     resamples: int
     seed: int
     level: float
-    people: LabelSource
+    people: LabelOrigin
     design: AuditDesign | None
-    judges: tuple[LabelSource, ...]
+    judges: tuple[LabelOrigin, ...]
     pairs: tuple[RaterPair, ...]
     together: tuple[RaterGroup, ...]
     order: NeighborOrder | None

@@ -11,7 +11,7 @@ import polars as pl
 
 from trueval.errors import InputError, PolicyError
 from trueval.files import RowTable, check_rows, read_table
-from trueval.golden.validation.agreement_result import LabelSource, OmittedLabels
+from trueval.golden.validation.agreement_result import LabelOrigin, OmittedLabels
 from trueval.judgments import judgments_file
 
 Duplicates: TypeAlias = Literal["refuse", "first", "last", "drop"]
@@ -67,13 +67,13 @@ class FileLabels(NamedTuple):
     outside: int = 0
     unjudged: int = 0
 
-    def describe_source(self) -> LabelSource:
+    def describe_source(self) -> LabelOrigin:
         """The file, as results have it."""
         from trueval.report.provenance import strip_folders
 
         queries = self.frame["query_id"].n_unique()
         omitted = OmittedLabels(self.duplicates, self.outside, self.unjudged)
-        return LabelSource(self.name, strip_folders(self.source), self.frame.height, queries, omitted)
+        return LabelOrigin(self.name, strip_folders(self.source), self.frame.height, queries, omitted)
 
 
 def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[float, float] | None) -> FileLabels:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trueval.golden.validation.agreement_intervals import ValueWithInterval
-from trueval.golden.validation.agreement_result import Coefficients, LabelSource
+from trueval.golden.validation.agreement_result import Coefficients, LabelOrigin
 from trueval.golden.validation.label_verdicts import PairVerdicts, VerdictRates, VerdictSpread
 from trueval.golden.validation.model_families import Families
 from trueval.golden.validation.system_rankings import Lift
@@ -173,8 +173,8 @@ class Stress(Result):
     seed: int
     level: float
     choices: Mapping[str, object]
-    people: LabelSource
-    judges: tuple[LabelSource, ...]
+    people: LabelOrigin
+    judges: tuple[LabelOrigin, ...]
     runs: tuple[str, ...]
     shared: SharedLabels
     families: Families | None

@@ -23,7 +23,7 @@ from trueval.report.figures import Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, interval, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots, shorten_name
-from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, TEXT, interval_of, number, unscaled
+from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, TEXT, interval_of, number, unscaled_unit
 from trueval.report.view import Answer, Column, Quantity, Section, Sheet, View, columns_of
 
 TITLES: Final = {
@@ -40,8 +40,8 @@ ALL, SAMPLE = "all judged", "sample"
 CELL: Final = 44  # CSS pixels of a row of a heat map
 SHOWN: Final = 24  # pairs whose heat maps and biases are drawn
 KEY: Final = (("bar", "interval over queries"), ("dot", "the value"))
-GRADES: Final = unscaled(format_difference)
-SIZE: Final = unscaled(lambda value: format_value(None if value is None else abs(value)))
+GRADES: Final = unscaled_unit(format_difference)
+SIZE: Final = unscaled_unit(lambda value: format_value(None if value is None else abs(value)))
 
 Words = tuple[str | Quantity, ...]
 

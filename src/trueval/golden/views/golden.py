@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 from trueval.golden.build.golden_result import (
     GoldenPassage,
     GoldenResult,
+    GoldenStage,
     PoolSource,
     RefinedQuery,
     RefinementRecord,
     RoundAgreement,
-    StageRecord,
 )
 from trueval.golden.refine.heterogeneity import Heterogeneity, QueryGrades
 from trueval.report.figures import Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
-from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, number, unscaled
+from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, number, unscaled_unit
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 HEIGHT: Final = 170  # CSS pixels of a plot
@@ -228,7 +228,7 @@ def money(value: float | None) -> str:
     return NOT_AVAILABLE if value is None else f"{value:.4g}"
 
 
-MONEY: Final = unscaled(money)
+MONEY: Final = unscaled_unit(money)
 # Numbers of a stage: heading, attribute.
 NUMBERS: Final = (
     ("queries", "queries"),
@@ -241,12 +241,12 @@ NUMBERS: Final = (
 LEAVES: Final = {"tokens_out": 1, "queries": 2}
 
 
-def _stages(result: GoldenResult) -> Sheet[StageRecord]:
+def _stages(result: GoldenResult) -> Sheet[GoldenStage]:
     counts = [
-        Column[StageRecord](title, column.value, COUNT, LEAVES.get(name, 0))
+        Column[GoldenStage](title, column.value, COUNT, LEAVES.get(name, 0))
         for (title, name), column in zip(NUMBERS, columns_of(*(name for _, name in NUMBERS)), strict=True)
     ]
-    columns: list[Column[StageRecord]] = [
+    columns: list[Column[GoldenStage]] = [
         Column("stage", lambda row: row.stage, NAME),
         *counts,
         Column("cost", lambda row: row.cost, MONEY, strong=True),

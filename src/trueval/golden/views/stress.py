@@ -19,7 +19,17 @@ from trueval.report.figures import Chart, ChartRow, axis_domain, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, PERCENT, interval_of, number, unscaled
+from trueval.report.units import (
+    COUNT,
+    DIFFERENCE,
+    FRACTION,
+    INTERVAL,
+    NAME,
+    PERCENT,
+    interval_of,
+    number,
+    unscaled_unit,
+)
 from trueval.report.view import Answer, AnySheet, Column, Quantity, Section, Sheet, View, columns_of
 
 Words = tuple[str | Quantity, ...]
@@ -202,7 +212,7 @@ def _format_ranks(ends: _Ends) -> str:
 
 
 RANK: Final = number("g")
-LIFT: Final = unscaled(format_lift)
+LIFT: Final = unscaled_unit(format_lift)
 
 SYSTEMS: Final[tuple[Column[SystemUnderJudges], ...]] = (
     Column("run", lambda row: row.run, NAME),
@@ -212,7 +222,7 @@ SYSTEMS: Final[tuple[Column[SystemUnderJudges], ...]] = (
     Column(
         "ranks by\njudges",
         lambda row: _Ends(row.best_rank, row.worst_rank),
-        unscaled(_format_ranks)._replace(end=RANK),
+        unscaled_unit(_format_ranks)._replace(end=RANK),
         ends=("best rank", "worst rank"),
     ),
 )

@@ -77,12 +77,12 @@ class HitGroup(NamedTuple):
             return ranks
         at = np.unique(np.linspace(0, len(values) - 1, SAMPLES).astype(np.int64))
         edges = np.unique(np.geomspace(1, ranks[0], STRETCHES).astype(np.int64))
-        rare = np.cumsum(self._passing(edges, values[at])[:, ::-1], axis=1)[:, ::-1] <= NEGLIGIBLE
+        rare = np.cumsum(self._passing_bounds(edges, values[at])[:, ::-1], axis=1)[:, ::-1] <= NEGLIGIBLE
         last = np.where(rare.any(axis=1), edges[np.argmax(rare, axis=1)], ranks[0])
         # From the next lower sample, which is exceeded on more ranks.
         return np.asarray(np.minimum(ranks, last[np.searchsorted(at, np.arange(len(values)), side="right") - 1]))
 
-    def _passing(self, edges: Ints, values: Floats) -> Floats:
+    def _passing_bounds(self, edges: Ints, values: Floats) -> Floats:
         """[value, stretch] bound of the probability that a precision between two edges exceeds it.
 
         It needs x relevant documents by the second edge n, x = v (c + first edge) - R. A hypergeometric number is that

@@ -21,7 +21,7 @@ from trueval.report.formats import distinct
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import DIFFERS, DOT_KEY, TieInterval, plot_dots
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, number, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, number, unscaled_unit
 from trueval.report.view import (
     Answer,
     Column,
@@ -59,7 +59,7 @@ SAME_OUTPUTS: Final = (
 )
 NEXT: Final = "trueval retrieve --pipeline pipeline.toml --scoring high"
 SHARE: Final = number(".4f")  # correlations have no points
-FORMAT: Final = unscaled(lambda name: name or NOT_AVAILABLE, "L")
+FORMAT: Final = unscaled_unit(lambda name: name or NOT_AVAILABLE, "L")
 
 
 class _ValueRow(NamedTuple):
@@ -203,7 +203,7 @@ def _findings(result: PrecisionAudit) -> Iterator[Sentence]:
     worst = _worst(result)
     if worst is not None:
         yield from _describe_low(result, worst)
-        yield from () if worst.high is None else _resolved(worst.high, formats_of)
+        yield from () if worst.high is None else _describe_resolution(worst.high, formats_of)
     yield from (_describe_range(result.measures[0], each) for each in _repairs(result) if each != worst)
 
 
@@ -234,7 +234,7 @@ def _reference(result: PrecisionAudit, regime: RegimeEntry) -> RegimeEntry | Non
     return next((each for each in result.regimes if (each.model, each.label) == (regime.model, label)), None)
 
 
-def _resolved(regime: RegimeEntry, formats_of: dict[str, str]) -> Iterator[str]:
+def _describe_resolution(regime: RegimeEntry, formats_of: dict[str, str]) -> Iterator[str]:
     """Whether finer scores put spurious ties in the order of the full-precision model."""
     ties = None if regime.agreement is None else regime.agreement.ties
     if ties is None or not ties.all_pairs:
@@ -317,7 +317,7 @@ def _curves(result: PrecisionAudit) -> Iterator[Section]:
     figures = []
     for place, model in enumerate(_models(result)):
         regimes = [each for each in result.regimes if each.model == model]
-        for index, measure in enumerate(_curved(regimes)):
+        for index, measure in enumerate(_measures_with_curves(regimes)):
             title = f"{model}: {measure.rpartition('@')[0]}@k"
             shown = "expected values as lines, bands from lowest to highest, tie-broken as hollow ticks"
             plot = partial(curve_plot, _by_name(regimes), measure)
@@ -326,7 +326,7 @@ def _curves(result: PrecisionAudit) -> Iterator[Section]:
         yield Section("Over cutoffs", words=BANDS, figures=figures, id="curves")
 
 
-def _curved(regimes: Sequence[RegimeEntry]) -> list[str]:
+def _measures_with_curves(regimes: Sequence[RegimeEntry]) -> list[str]:
     """The measures that are known at several cutoffs."""
     return [measure for measure, curve in regimes[0].curves.items() if len(curve.k) > 1]
 
@@ -375,7 +375,7 @@ def _tie_columns(result: PrecisionAudit) -> Iterator[Column[RegimeEntry]]:
     def agreement(title: str, value: Callable[[RegimeAgreement], float | None]) -> Column[RegimeEntry]:
         return Column(title, lambda row: None if row.agreement is None else value(row.agreement), SHARE)
 
-    def resolved(title: str, value: Callable[[ResolvedTies], int]) -> Column[RegimeEntry]:
+    def count_column(title: str, value: Callable[[ResolvedTies], int]) -> Column[RegimeEntry]:
         def count(row: RegimeEntry) -> int | None:
             ties = None if row.agreement is None else row.agreement.ties
             return None if ties is None else value(ties)
@@ -385,12 +385,12 @@ def _tie_columns(result: PrecisionAudit) -> Iterator[Column[RegimeEntry]]:
     yield agreement("τ-b", lambda each: each.tau_b)
     yield agreement(f"top {depths[0]}", lambda each: each.overlap)
     yield agreement("RBO", lambda each: each.rbo)
-    yield resolved("pairs tied before", lambda each: each.all_pairs)
-    yield resolved("still tied", lambda each: each.all_tied)
-    yield resolved("ordered in float32", lambda each: each.pairs)
-    yield resolved("in that order", lambda each: each.same)
-    yield resolved("against it", lambda each: each.opposite)
-    yield resolved("left tied", lambda each: each.tied)
+    yield count_column("pairs tied before", lambda each: each.all_pairs)
+    yield count_column("still tied", lambda each: each.all_tied)
+    yield count_column("ordered in float32", lambda each: each.pairs)
+    yield count_column("in that order", lambda each: each.same)
+    yield count_column("against it", lambda each: each.opposite)
+    yield count_column("left tied", lambda each: each.tied)
 
 
 def _choices(result: PrecisionAudit) -> Section:
@@ -444,7 +444,7 @@ def _paper(result: PrecisionAudit) -> Iterator[PaperFigure]:
     for place, model in enumerate(models, start=1):
         regimes = [each for each in result.regimes if each.model == model]
         suffix = f"-{place}" if len(models) > 1 else ""
-        if _curved(regimes):
+        if _measures_with_curves(regimes):
             yield PaperFigure(f"precision-curves{suffix}", partial(_paper_curves, model, regimes))
         if model in reach:
             yield PaperFigure(f"precision-ties{suffix}", partial(reach[model], PAPER, title=model))
@@ -452,5 +452,5 @@ def _paper(result: PrecisionAudit) -> Iterator[PaperFigure]:
 
 def _paper_curves(model: str, regimes: Sequence[RegimeEntry]) -> Chart:
     named = _by_name(regimes)
-    titles = {measure: f"{model}: {measure.rpartition('@')[0]}@k" for measure in _curved(regimes)}
+    titles = {measure: f"{model}: {measure.rpartition('@')[0]}@k" for measure in _measures_with_curves(regimes)}
     return panels([curve_plot(named, each, title=title, width=PAPER // 2 - 24) for each, title in titles.items()])

@@ -80,11 +80,11 @@ def _findings(result: BatchEffects) -> Iterator[str]:
             yield f"{name}: all {each.rows:,} outputs are equal bit for bit in every batch size."
 
 
-def _expected(at: int, row: BatchMeasure) -> float:
+def _expected_value(at: int, row: BatchMeasure) -> float:
     return row.expected[at]
 
 
-def _differing(at: int, row: PassEquality) -> int:
+def _count_different(at: int, row: PassEquality) -> int:
     return row.differing[at]
 
 
@@ -93,7 +93,7 @@ def _columns(result: BatchEffects) -> Iterator[Column[BatchMeasure]]:
     yield Column("regime", lambda row: row.label, NAME)
     yield Column("measure", lambda row: row.measure)
     for at, size in enumerate(result.sizes):
-        yield Column(str(size), partial(_expected, at), FRACTION)
+        yield Column(str(size), partial(_expected_value, at), FRACTION)
     yield Column("spread", lambda row: row.spread, FRACTION, strong=True)
     yield Column("ties", lambda row: row.range, FRACTION)
 
@@ -103,10 +103,10 @@ def _passes(result: BatchEffects) -> Iterator[Column[PassEquality]]:
     yield Column("dtype", lambda row: row.model_dtype, NAME)
     yield Column("outputs", lambda row: row.rows, COUNT)
     for at, size in enumerate(result.sizes):
-        yield Column(str(size), partial(_differing, at), COUNT)
+        yield Column(str(size), partial(_count_different, at), COUNT)
 
 
 def _csv(result: BatchEffects) -> Iterator[Column[BatchMeasure]]:
     for at, size in enumerate(result.sizes):
-        yield Column(f"expected_{size}", partial(_expected, at))
+        yield Column(f"expected_{size}", partial(_expected_value, at))
     yield from columns_of("spread", "range")

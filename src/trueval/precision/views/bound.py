@@ -11,7 +11,7 @@ from trueval.precision.bound_result import MeasureBound, PrecisionBound, Turning
 from trueval.report.number_texts import NOISE, count_phrase
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, unscaled_unit
 from trueval.report.view import (
     Answer,
     Column,
@@ -199,7 +199,7 @@ def _notes(result: PrecisionBound) -> Iterator[str]:
 
 
 def _pair_columns(result: PrecisionBound) -> list[Column[TurningPoint]]:
-    width = unscaled(lambda value: value, "r")
+    width = unscaled_unit(lambda value: value, "r")
     return [
         Column("measure", lambda row: row.measure),
         Column("ahead", lambda row: row.first, NAME),

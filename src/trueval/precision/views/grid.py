@@ -10,7 +10,7 @@ from trueval.precision.grid_result import Deviation, GridMeasure, GridReport, Of
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import DIFFERS, TieInterval, plot_dots
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, number, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, number, unscaled_unit
 from trueval.report.view import (
     Answer,
     AnySheet,
@@ -25,7 +25,7 @@ from trueval.report.view import (
 )
 
 QUESTION: Final = "What were these scores rounded to, and what does that hide?"
-SPACING: Final = unscaled(lambda value: NOT_AVAILABLE if value is None else f"{value:.3g}", "r")
+SPACING: Final = unscaled_unit(lambda value: NOT_AVAILABLE if value is None else f"{value:.3g}", "r")
 CONFIDENCE: Final = number(".6f")
 KEY: Final = (("bar", "lowest to highest over orders of ties"), ("dot", "expected"))
 LEGEND: Final = (
@@ -94,7 +94,7 @@ OFF: Final[tuple[Column[_OffRow], ...]] = (
     Column("run", lambda row: row.run, NAME),
     Column("query", lambda row: row.score.query, NAME),
     Column("document", lambda row: row.score.document, NAME),
-    Column("score", lambda row: row.score.score, unscaled(repr, "r")),
+    Column("score", lambda row: row.score.score, unscaled_unit(repr, "r")),
 )
 
 

@@ -16,7 +16,7 @@ from trueval.report.formats import distinct
 from trueval.report.number_texts import count_phrase, format_difference, format_value
 from trueval.report.page_content import Figure
 from trueval.report.plots import HOLLOW_TICK, names_axis, shorten_name
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, interval_of, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, interval_of, unscaled_unit
 from trueval.report.view import (
     Answer,
     Column,
@@ -34,8 +34,8 @@ LABELS: Final = 190  # CSS pixels of the names of conditions
 SHOWN: Final = 4  # scorers with a sentence of their own
 NEAR: Final = "edit_distance_near_miss"
 # Margins are in the unit of their scorer, which has no points.
-MARGIN: Final = unscaled(format_value)
-MARGIN_CHANGE: Final = unscaled(format_difference)
+MARGIN: Final = unscaled_unit(format_value)
+MARGIN_CHANGE: Final = unscaled_unit(format_difference)
 EVERY_CHANGE: Final = (("dot", "mean over queries and runs"), ("thin", "interval over queries"))
 KEPT: Final = (("dot", "probes with the right author first"),)
 NEAR_KEPT: Final = (("dot", "with impostors one and two letters away"), ("tick", "with plain names of others"))
@@ -324,7 +324,11 @@ def changes_plot(scorer: ScorerMargins, domain: list[float], width: int = NARROW
 
     changes = {each.name: each.change.relative for each in scorer.conditions if each.change is not None}
     rows = [
-        {"condition": name, **_known(change), "told": f"{name}: {format_difference(_known(change)['mean'])}"}
+        {
+            "condition": name,
+            **_plot_values(change),
+            "told": f"{name}: {format_difference(_plot_values(change)['mean'])}",
+        }
         for name, change in changes.items()
     ]
     scale = alt.Scale(domain=domain, nice=False, zero=False)
@@ -353,12 +357,12 @@ def shared_domain(scorers: Iterable[ScorerMargins]) -> list[float]:
     Args:
         scorers: all that are drawn.
     """
-    changes = [_known(each.change.relative) for scorer in scorers for each in scorer.conditions if each.change]
+    changes = [_plot_values(each.change.relative) for scorer in scorers for each in scorer.conditions if each.change]
     low, high = axis_domain([-1.0, 0.1, *(value for change in changes for value in change.values())])
     return [min(low, -1.08), high]
 
 
-def _known(found: Statistic) -> dict[str, float | None]:
+def _plot_values(found: Statistic) -> dict[str, float | None]:
     """Mean and interval for a plot; None for what is not known."""
     values = {"mean": found.mean, "low": found.low, "high": found.high}
     return {name: None if value != value else value for name, value in values.items()}

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from trueval.evaluation.views.verdicts import lower_is_better
 from trueval.probes.noise_result import (
-    MeanInterval,
+    BootstrapMean,
     MeasureChange,
     NoiseLevel,
     NoiseSummary,
@@ -25,7 +25,7 @@ from trueval.report.figures import NARROW, Chart, ChartRow, axis_domain, panels,
 from trueval.report.formats import slug
 from trueval.report.number_texts import count_phrase, format_value
 from trueval.report.page_content import Figure
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, TEXT, interval_of, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, TEXT, interval_of, unscaled_unit
 from trueval.report.view import (
     Answer,
     Column,
@@ -59,7 +59,7 @@ ACCURACY: Final = (
     "Recall: share of the characters of chatter that the rules take out. Precision: share of what they take out that "
     "is chatter. They were written for the known templates; those held out are for what others write."
 )
-SHARE: Final = unscaled(format_value)
+SHARE: Final = unscaled_unit(format_value)
 VALUES: Final = ("cosine", "overlap", "tau", "rbo")
 
 
@@ -142,9 +142,9 @@ def _guard(model: NoisySystem) -> bool:
     return all(each.normalised or each.is_clean for each in model.levels)
 
 
-def _denoised(model: NoisySystem, level: NoiseLevel) -> NoiseLevel | None:
+def _denoised_level(model: NoisySystem, level: NoiseLevel) -> NoiseLevel | None:
     """The same condition denoised by the rules; None where it was not asked for."""
-    found = _treated(model, level.condition._replace(denoised=RULES))
+    found = _find_level(model, level.condition._replace(denoised=RULES))
     return None if found is level else found
 
 
@@ -213,7 +213,7 @@ def _describe_remedy(result: NoiseSummary, worst: _Decision, measure: str) -> Se
     rules = [
         (bank, level)
         for bank in (KNOWN, HELD_OUT)
-        if (level := _treated(worst.model, worst.level.condition._replace(templates=bank, denoised=RULES)))
+        if (level := _find_level(worst.model, worst.level.condition._replace(templates=bank, denoised=RULES)))
     ]
     wording = {KNOWN: "for templates that the rules know", HELD_OUT: "for others"}
     parts: list[str | Quantity] = []
@@ -234,7 +234,7 @@ def _describe_remedy(result: NoiseSummary, worst: _Decision, measure: str) -> Se
     )
 
 
-def _treated(model: NoisySystem, condition: NoiseCondition) -> NoiseLevel | None:
+def _find_level(model: NoisySystem, condition: NoiseCondition) -> NoiseLevel | None:
     """The results of a condition; None where it was not measured."""
     return next((each for each in model.levels if each.condition == condition), None)
 
@@ -258,7 +258,7 @@ def _describe_system(result: NoiseSummary, model: NoisySystem, measure: str) -> 
         *_effect(level.measures[measure], measure),
         *([f"; of the first {k} documents it keeps {k * kept:.1f}"] if kept == kept else []),
     )
-    denoised = _denoised(model, level)
+    denoised = _denoised_level(model, level)
     if denoised is None:
         return (*words, ".")
     rules = Quantity(denoised.measures[measure], "change", DIFFERENCE)
@@ -284,7 +284,7 @@ def _same(one: NoiseLevel, other: NoiseLevel) -> bool:
     return all(abs(a - b) < most or (a != a and b != b) for a, b, most in (*means, *changes))
 
 
-def _mean(found: MeanInterval | None) -> float:
+def _mean(found: BootstrapMean | None) -> float:
     return math.nan if found is None else found.mean
 
 
@@ -354,7 +354,7 @@ def _columns() -> Iterator[Column[NoiseLevel]]:
     yield Column("RBO", lambda row: row.rbo.mean, SHARE, only="page")
 
 
-def _mean_of(found: Callable[[NoiseLevel], MeanInterval | None]) -> Callable[[NoiseLevel], float | None]:
+def _mean_of(found: Callable[[NoiseLevel], BootstrapMean | None]) -> Callable[[NoiseLevel], float | None]:
     return lambda row: None if (known := found(row)) is None else known.mean
 
 
@@ -403,7 +403,7 @@ def _csv_rows(model: NoisySystem, level: NoiseLevel) -> Iterator[dict[str, objec
 
 def _embedders(result: NoiseSummary) -> Iterator[NoisySystem]:
     """The systems with an embedder; the first of several with the same one."""
-    seen: list[list[MeanInterval | None]] = []
+    seen: list[list[BootstrapMean | None]] = []
     for model in result.models:
         cosines = [each.cosine for each in model.levels]
         if cosines[0] is not None and cosines not in seen:
@@ -491,8 +491,8 @@ def _points(model: NoisySystem, name: str, series: tuple[str, str]) -> Iterator[
         if not mine or level.normalised != _guard(model):
             continue
         change = level.measures.get(name)
-        found: MeanInterval | None = getattr(level, name) if change is None else None  # BM25 has no cosines
-        point = found if change is None else MeanInterval(change.change, change.low, change.high)
+        found: BootstrapMean | None = getattr(level, name) if change is None else None  # BM25 has no cosines
+        point = found if change is None else BootstrapMean(change.change, change.low, change.high)
         if point is not None and point.mean == point.mean:
             label = SERIES[series][0]
             ends = {"low": point.low, "high": point.high} if point.low == point.low else {"low": None, "high": None}

@@ -18,7 +18,7 @@ from trueval.report.figures import NARROW, Chart, panels, tone
 from trueval.report.formats import slug
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase
 from trueval.report.page_content import Figure
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, interval_of, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, PERCENT, interval_of, unscaled_unit
 from trueval.report.view import (
     Answer,
     AnySheet,
@@ -62,7 +62,7 @@ def view(result: PredictionSummary) -> View:
     Args:
         result: of the command.
     """
-    ranked = _ranked(result)
+    ranked = _rank_signals(result)
     drawn = [system for system in result.systems if _drawable(result, system, result.measures[0])]
     facts = {
         "collection": f"{result.collection.name}: {result.collection.documents:,} documents",
@@ -96,11 +96,11 @@ def correlation(value: float | None) -> str:
     return NOT_AVAILABLE if value is None else f"{value:+.2f}".replace("0.", ".", 1)
 
 
-CORRELATION: Final = unscaled(correlation)
+CORRELATION: Final = unscaled_unit(correlation)
 SPAN: Final = interval_of(CORRELATION)
 
 
-def _ranked(result: PredictionSummary) -> Sequence[PooledEntry | SignalEntry]:
+def _rank_signals(result: PredictionSummary) -> Sequence[PooledEntry | SignalEntry]:
     """The signals with an interval, by measure and the most certain first; pooled where that is known."""
     pooled = [each for each in result.pooled if each.condition == ALL]
     rows: Sequence[PooledEntry | SignalEntry] = pooled or result.models
@@ -120,21 +120,21 @@ def _answer(result: PredictionSummary, ranked: Sequence[PooledEntry | SignalEntr
         return Answer(_describe(best), question, sure)
     words = f"No probe is shown to tell which queries lose {best.measure}; the likeliest is the {_signal(best)}"
     change = "More queries make the intervals narrower."
-    return Answer((f"{words}: rank correlation ", *_correlated(best)), question, sure, change)
+    return Answer((f"{words}: rank correlation ", *_correlation_cells(best)), question, sure, change)
 
 
 def _describe(row: PooledEntry | SignalEntry) -> Sentence:
     verdict = "misleads about" if row.high < 0 else "is not shown to tell"
     verdict = "tells in part" if row.low > 0 else verdict
     words = f"The {_signal(row)} {verdict} which queries lose {row.measure}: rank correlation "
-    return (words, *_correlated(row))
+    return (words, *_correlation_cells(row))
 
 
 def _signal(row: PooledEntry | SignalEntry) -> str:
     return f"{row.signal} ({row.name}, {row.condition})" if isinstance(row, SignalEntry) else row.signal
 
 
-def _correlated(row: PooledEntry | SignalEntry) -> tuple[str | Quantity, ...]:
+def _correlation_cells(row: PooledEntry | SignalEntry) -> tuple[str | Quantity, ...]:
     value, low, high = (Quantity(row, name, CORRELATION) for name in ("spearman", "low", "high"))
     return (value, " [", low, ", ", high, "].")
 

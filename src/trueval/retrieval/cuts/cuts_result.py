@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from trueval.report.json_fields import renamed
+from trueval.report.json_fields import json_key
 from trueval.report.result import Result
 
 
@@ -21,8 +21,8 @@ class TieEnds:
     """
 
     expected: float | None
-    low: float | None = field(metadata=renamed("lowest"))
-    high: float | None = field(metadata=renamed("highest"))
+    low: float | None = field(metadata=json_key("lowest"))
+    high: float | None = field(metadata=json_key("highest"))
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class MeasureAtCut(TieEnds):
     cut: MeanEnds
     inside: MeanEnds
     calls: tuple[float | None, ...]
-    calls_low: float | None = field(metadata=renamed("calls_lowest"))
-    calls_high: float | None = field(metadata=renamed("calls_highest"))
+    calls_low: float | None = field(metadata=json_key("calls_lowest"))
+    calls_high: float | None = field(metadata=json_key("calls_highest"))
 
 
 @dataclass(frozen=True)

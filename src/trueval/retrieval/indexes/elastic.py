@@ -93,7 +93,7 @@ class Elastic(Engine):
         self.exact = self.values.get("index") != "hnsw"
 
     @classmethod
-    def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
+    def check_choices(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
         """Check that the given parameters are compatible and the URL is valid, and return them.
 
         Raises:
@@ -102,7 +102,7 @@ class Elastic(Engine):
         url = str(chosen.get("url", "http://"))
         if not url.startswith(("http://", "https://")):
             raise PolicyError(f"url of elastic must begin with http:// or https://. Got {url!r}.")
-        return super().fitting(chosen)
+        return super().check_choices(chosen)
 
     @property
     def client(self) -> Any:

@@ -138,7 +138,7 @@ class Engine(LocalIndex):
         return SIDES[_mode(cls, chosen)]
 
     @classmethod
-    def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
+    def check_choices(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
         """Check that no parameter belongs to another search mode or to a missing graph, and return the parameters.
 
         An address must not contain a password.

@@ -167,7 +167,7 @@ class LocalIndex(ABC):
         return cls.takes
 
     @classmethod
-    def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
+    def check_choices(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
         """Check that the given parameters are compatible, and return them.
 
         Raises:
@@ -206,7 +206,7 @@ class LocalIndex(ABC):
             InputError: it cannot be built of vectors of this dimension, or of so few documents.
         """
 
-    def searching(self, **values: Value) -> LocalIndex:
+    def with_search(self, **values: Value) -> LocalIndex:
         """The same index with other search parameters; the built index is shared.
 
         Args:
@@ -374,7 +374,7 @@ def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
         raise PolicyError(f"Parameters are written name=value. Got {plain[0]!r} in {spec!r}.")
     kind: type[LocalIndex] = import_module(HOMES[name]).KINDS[name]
     chosen = {each: check_value(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
-    return kind, kind.fitting(chosen)
+    return kind, kind.check_choices(chosen)
 
 
 def build_spec(spec: str) -> str:

@@ -95,7 +95,7 @@ class Milvus(Engine):
         self.path = self._own_path()
 
     @classmethod
-    def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
+    def check_choices(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
         """Check that the given parameters are compatible and the URI is a server or a file of Milvus Lite; return them.
 
         Raises:
@@ -104,7 +104,7 @@ class Milvus(Engine):
         uri = chosen.get("uri")
         if uri is not None and not is_server(str(uri)) and not str(uri).endswith(".db"):
             raise PolicyError(f"uri of milvus must be http://HOST:PORT, or a path that ends with .db. Got {uri!r}.")
-        return super().fitting(chosen)
+        return super().check_choices(chosen)
 
     @property
     def version(self) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.cuts.cut_values import CutMeasure, CutValues
     from trueval.retrieval.cuts.cutoff import CutoffGroup
     from trueval.retrieval.live.live_calls import LiveCalls
-    from trueval.retrieval.live.live_ledger import Answer
+    from trueval.retrieval.live.live_ledger import LiveAnswer
     from trueval.retrieval.live.live_result import (
         LiveChanges,
         LiveLists,
@@ -216,7 +216,7 @@ def _result(
     )
 
 
-def _run(query_ids: Sequence[str], answers: Sequence[Answer], name: str) -> Run:
+def _run(query_ids: Sequence[str], answers: Sequence[LiveAnswer], name: str) -> Run:
     """The run of one call.
 
     Raises:

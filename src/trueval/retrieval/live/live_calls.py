@@ -14,7 +14,7 @@ from trueval.models.hosted.failures import CallError, FailureKind
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.throttle import Throttle
 from trueval.retrieval.live.engine_answer import documents_of
-from trueval.retrieval.live.live_ledger import Answer, LiveLedger, LiveQuestion
+from trueval.retrieval.live.live_ledger import LiveAnswer, LiveLedger, LiveQuestion
 from trueval.retrieval.live.live_spec import LiveSource
 
 STOPPED: Final = "stopped"
@@ -36,7 +36,7 @@ class LiveCalls(NamedTuple):
         began: when the job began, in ISO 8601.
     """
 
-    answers: list[list[Answer]]
+    answers: list[list[LiveAnswer]]
     retried: int
     resumed: int
     began: str
@@ -111,7 +111,7 @@ class _Asker:
             raise self._error(question, str(error)) from None
         self.ledger.keep(question, answer)
 
-    def _send(self, text: str) -> Answer:
+    def _send(self, text: str) -> LiveAnswer:
         with self.throttle.turn():
             began = time.perf_counter(), self.throttle.now()
             try:
@@ -124,7 +124,7 @@ class _Asker:
             seconds = time.perf_counter() - began[0]
         self.throttle.record_success()
         self.reached = True
-        return Answer(seconds, documents)
+        return LiveAnswer(seconds, documents)
 
     def _record_failure(self, failure: CallError, wait: float | None) -> None:
         self.retried += wait is not None

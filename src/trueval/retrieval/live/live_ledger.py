@@ -28,7 +28,7 @@ from trueval.files.ownership import Ownership
 FORMAT: Final = 1
 
 
-class Answer(NamedTuple):
+class LiveAnswer(NamedTuple):
     """An answer to a query.
 
     Attributes:
@@ -74,7 +74,7 @@ class LiveLedger:
     def __init__(self, path: Path | None, retriever: str, k: int) -> None:
         self.path = path
         self.began = datetime.now(UTC).isoformat(timespec="seconds")
-        self.answers: dict[tuple[int, str, str], Answer] = {}
+        self.answers: dict[tuple[int, str, str], LiveAnswer] = {}
         self._file: FileIO | None = None
         self._pending, self._writing = deque[bytes](), threading.Lock()
         self._owner: Ownership | None = None
@@ -117,7 +117,7 @@ class LiveLedger:
         if self._owner is not None:
             self._owner.release()
 
-    def keep(self, question: LiveQuestion, answer: Answer) -> None:
+    def keep(self, question: LiveQuestion, answer: LiveAnswer) -> None:
         """Write an answer down.
 
         Raises:
@@ -167,7 +167,7 @@ class LiveLedger:
             documents, seconds = line.get("documents"), line.get("seconds")
             if isinstance(documents, list) and isinstance(seconds, int | float):
                 name = line.get("call"), line.get("query"), line.get("text")
-                self.answers[name] = Answer(float(seconds), documents)  # type: ignore[index]  # others never match
+                self.answers[name] = LiveAnswer(float(seconds), documents)  # type: ignore[index]  # others never match
 
 
 def _decode_line(line: bytes) -> dict[str, object] | None:

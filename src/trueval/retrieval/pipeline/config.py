@@ -84,7 +84,7 @@ def settings_of_tables(
     {'sparse': {'index': 'bm25', 'depth': 100}}
     """
     from trueval.files.toml_tables import read_tables
-    from trueval.retrieval.pipeline.pipeline_tables import Fuse, Index, PipelineFile
+    from trueval.retrieval.pipeline.pipeline_tables import Fuse, IndexTable, PipelineFile
 
     at: Where = place or (lambda *_: Place(source))
     written = read_tables(PipelineFile, given, at)
@@ -99,7 +99,7 @@ def settings_of_tables(
     if "fuse" in found and not {"embed", "sparse"} <= found.keys():
         raise at("fuse").error("[fuse] makes one run of two. Add [embed] or [sparse], or remove it.")
     if "embed" in found:
-        found.setdefault("index", dict(vars(Index())))
+        found.setdefault("index", dict(vars(IndexTable())))
     if {"embed", "sparse"} <= found.keys():
         found.setdefault("fuse", dict(vars(Fuse())))
     for name in SPECS.keys() & found.keys():

@@ -124,7 +124,7 @@ class Pipeline:
             raise PolicyError(str(error)) from None
         return replace(self, settings=given)
 
-    def routed(self, router: Path | str) -> Pipeline:
+    def with_router(self, router: Path | str) -> Pipeline:
         """A copy whose reranker gets as many candidates of each query as a router says.
 
         Args:
@@ -218,7 +218,7 @@ class Pipeline:
         ]
         return replace(given[0], low=given[1] if len(given) > 1 else None)
 
-    def missing(self, collection: Collection, *, cache: Path | None = None) -> list[MissingWork]:
+    def missing_work(self, collection: Collection, *, cache: Path | None = None) -> list[MissingWork]:
         """What models still have to do for `retrieve`; nothing is computed or sent.
 
         Raises:

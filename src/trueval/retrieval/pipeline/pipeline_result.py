@@ -15,10 +15,10 @@ from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.retrieve_result import (
     JudgedStages,
     PipelineRun,
+    PipelineStage,
     Retrieval,
     RunRecord,
     SearchedCollection,
-    StageRecord,
 )
 from trueval.retrieval.pipeline.stage_quality import StageQuality, quality_of
 from trueval.run import Run
@@ -50,14 +50,14 @@ class Stage(NamedTuple):
     notes: tuple[str, ...] = ()
     searched: Mapping[str, Any] | None = None
 
-    def to_record(self, quality: StageQuality | None = None, place: int = 0) -> StageRecord:
+    def to_record(self, quality: StageQuality | None = None, place: int = 0) -> PipelineStage:
         """What a manifest says of the stage.
 
         Args:
             quality: measures of the candidates of each stage; None without judgments.
             place: its index.
         """
-        return StageRecord(
+        return PipelineStage(
             name=self.name,
             seconds=self.seconds,
             made_seconds=self.made_seconds,
@@ -94,7 +94,7 @@ class PipelineResult(ResultHolder):
     low: PipelineResult | None = None
     quality: StageQuality | None = None
 
-    def judged(self, judgments: Judgments, rel: float | None = None) -> PipelineResult:
+    def with_measures(self, judgments: Judgments, rel: float | None = None) -> PipelineResult:
         """The result with measures of the candidates of each stage.
 
         Args:
@@ -105,7 +105,7 @@ class PipelineResult(ResultHolder):
             InputError: no query is judged.
             PolicyError: there is no such grade.
         """
-        low = None if self.low is None else self.low.judged(judgments, rel)
+        low = None if self.low is None else self.low.with_measures(judgments, rel)
         runs = {stage.name: stage.run for stage in self.stages}
         quality = quality_of(runs, judgments, rel, before=self._before)
         return replace(self, low=low, quality=quality)

@@ -63,7 +63,7 @@ class Embed(HostedKeys, _Embedder):
     """The model that makes vectors of texts: dense search."""
 
 
-class Index(Table):
+class IndexTable(Table):
     """How vectors are searched."""
 
     spec: Text = key("flat", "the dense index")
@@ -117,7 +117,7 @@ class Rerank(HostedKeys, _Reranker):
     """The model that scores the first documents of each list anew."""
 
 
-class Route(Table):
+class RouterTable(Table):
     """The router that chooses how many candidates the reranker gets for each query."""
 
     router: Text = key(..., "router.toml of `trueval frontier --route`, from the folder of this file")
@@ -135,12 +135,12 @@ class PipelineFile(Table):
     corpus: Corpus = key(None)
     pipeline: Stages = key(None)
     embed: Embed = key(None)
-    index: Index = key(None)
+    index: IndexTable = key(None)
     sparse: Sparse = key(None)
     fuse: Fuse = key(None)
     deduplicate: Deduplicate = key(None)
     rerank: Rerank = key(None)
-    route: Route = key(None)
+    route: RouterTable = key(None)
     generate: Generate = key(None)
 
 

@@ -23,7 +23,7 @@ class SearchedCollection:
 
 
 @dataclass(frozen=True)
-class StageRecord:
+class PipelineStage:
     """A stage of a pipeline.
 
     Attributes:
@@ -117,7 +117,7 @@ class RunRecord:
 class PipelineRun:
     """The stages of a pipeline in one scoring, and its run; `judged` is None without judgments."""
 
-    stages: tuple[StageRecord, ...]
+    stages: tuple[PipelineStage, ...]
     judged: JudgedStages | None = field(default=None, metadata=OMITTED)
     run: RunRecord
 
@@ -142,7 +142,7 @@ class Retrieval(Result):
     name: str
     collection: SearchedCollection
     settings: Mapping[str, Mapping[str, object]]
-    stages: tuple[StageRecord, ...]
+    stages: tuple[PipelineStage, ...]
     judged: JudgedStages | None = field(default=None, metadata=OMITTED)
     run: RunRecord
     low: PipelineRun | None = field(default=None, metadata=OMITTED)

@@ -161,7 +161,7 @@ class Router:
         if name == "gap":
             return gap(scores, self.fewer)
         if name == "tied":
-            return tied(scores, self.fewer)
+            return tied_share(scores, self.fewer)
         if name == "nqc":
             return relative_spread(scores[: self.fewer])
         if reranked is None:
@@ -195,7 +195,7 @@ def gap(scores: Sequence[float], k: int) -> float:
     return float(scores[k - 1] - scores[k]) if len(scores) > k else 0.0
 
 
-def tied(scores: Sequence[float], k: int) -> float:
+def tied_share(scores: Sequence[float], k: int) -> float:
     """Other documents with the score at rank k, or at the last of a shorter list, as a share of k.
 
     >>> tied([3.0, 2.0, 2.0, 2.0], 2)

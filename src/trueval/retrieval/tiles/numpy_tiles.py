@@ -71,7 +71,7 @@ class ArrayTile:
         """Whether the kernel counts."""
         return passing.is_compiled
 
-    def reaching(self, rows: Ints, bounds: NDArray[np.generic], *, beyond: bool = False) -> Bools:
+    def at_least(self, rows: Ints, bounds: NDArray[np.generic], *, beyond: bool = False) -> Bools:
         """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it.
 
         The next call with the same `beyond` overwrites the result.

@@ -144,7 +144,7 @@ class TensorTile:
         """Documents."""
         return int(self.scores.shape[1])
 
-    def reaching(self, rows: Ints, bounds: NDArray[np.generic], *, beyond: bool = False) -> Any:
+    def at_least(self, rows: Ints, bounds: NDArray[np.generic], *, beyond: bool = False) -> Any:
         """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it."""
         scores, bound = self._of(rows), self._there(bounds)[:, None]
         return scores > bound if beyond else scores >= bound

@@ -12,7 +12,7 @@ from trueval.report.number_texts import NOT_AVAILABLE
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
 from trueval.report.tie_sizes import tie_histogram, tie_plot
-from trueval.report.units import COUNT, FRACTION, INTERVAL, MARKS, NAME, PERCENT, number, unscaled
+from trueval.report.units import COUNT, FRACTION, INTERVAL, MARKS, NAME, PERCENT, number, unscaled_unit
 from trueval.report.view import (
     Answer,
     Column,
@@ -49,7 +49,7 @@ KEY: Final = (("dot", "expected"), ("bar", "what the choice among equal scores a
 CALLS: Final = ("lowest call", "highest call")
 TENTHS: Final = number(".1f")
 THREE_DIGITS: Final = number(".3g")
-WRAPPED: Final = unscaled(str, "t")
+WRAPPED: Final = unscaled_unit(str, "t")
 OPEN: Final = Mark("+", "the list ends inside the group, which may hold more documents.")
 
 Words = tuple[str | Quantity, ...]
@@ -379,7 +379,7 @@ def _contexts(power: float | None) -> str:
     return f"{10**power:,.0f}" if power < EXACT else f"10^{power:.0f}"
 
 
-CONTEXTS: Final = unscaled(_contexts)
+CONTEXTS: Final = unscaled_unit(_contexts)
 
 
 class _Part(NamedTuple):

@@ -12,10 +12,10 @@ from trueval.report.figures import Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import DOT_KEY, TieInterval, plot_dots
-from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, YES_NO, Unit, interval_of, number, unscaled
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, YES_NO, Unit, interval_of, number, unscaled_unit
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View
 from trueval.retrieval.pipeline.config import formats_used
-from trueval.retrieval.pipeline.retrieve_result import PipelineRun, Retrieval, StageGain, StageRecord
+from trueval.retrieval.pipeline.retrieve_result import PipelineRun, PipelineStage, Retrieval, StageGain
 
 HEIGHT: Final = 170  # CSS pixels of a plot
 # What becomes of a document, from the bottom of a bar, and its color.
@@ -49,7 +49,7 @@ class _Row(NamedTuple):
     """A stage of a side."""
 
     scoring: str
-    stage: StageRecord
+    stage: PipelineStage
 
 
 class _Ends(NamedTuple):
@@ -171,7 +171,7 @@ def _deed(stage: str) -> str:
     return DEEDS.get(stage, stage)
 
 
-def _mean(stage: StageRecord) -> MeasureMeans | None:
+def _mean(stage: PipelineStage) -> MeasureMeans | None:
     """The mean of the last measure, which stages are compared by."""
     return None if stage.measures is None else stage.measures[list(stage.measures)[-1]]
 
@@ -252,23 +252,23 @@ def _gains(gains: Sequence[StageGain]) -> Sheet[StageGain]:
             "ties", lambda row: _Ends(row.lowest, row.highest), interval_of(DIFFERENCE), 2, ends=("lowest", "highest")
         ),
         Column("p", lambda row: row.p, P),
-        Column("verdict", lambda row: row.verdict, unscaled(str, "t")),
+        Column("verdict", lambda row: row.verdict, unscaled_unit(str, "t")),
     ]
     return Sheet("What each stage gained over the best single list", gains, columns, id="gains")
 
 
-def _measure_part(part: str, measure: str) -> Callable[[StageRecord], object]:
+def _measure_part(part: str, measure: str) -> Callable[[PipelineStage], object]:
     return lambda row: None if row.measures is None else getattr(row.measures[measure], part)
 
 
-def _count_lost_relevant(stage: StageRecord) -> int:
+def _count_lost_relevant(stage: PipelineStage) -> int:
     """Relevant documents that a stage did not keep of those it was given; of a search, that it did not find."""
     return (stage.relevant_given or 0) - (stage.relevant or 0)
 
 
-def _stages(side: _Side) -> Sheet[StageRecord]:
+def _stages(side: _Side) -> Sheet[PipelineStage]:
     measure = _measure(side.run)
-    measured: list[Column[StageRecord]] = [
+    measured: list[Column[PipelineStage]] = [
         Column("relevant", lambda row: row.relevant, COUNT),
         Column("relevant lost", _count_lost_relevant, COUNT, only="page"),
         Column("R", _measure_part("expected", "R"), FRACTION, only="page"),
@@ -276,7 +276,7 @@ def _stages(side: _Side) -> Sheet[StageRecord]:
         Column("lowest", _measure_part("lowest", measure), FRACTION),
         Column("highest", _measure_part("highest", measure), FRACTION),
     ]
-    columns: list[Column[StageRecord]] = [
+    columns: list[Column[PipelineStage]] = [
         Column("stage", lambda row: row.name, NAME),
         Column("queries", lambda row: row.queries, COUNT),
         Column("candidates", lambda row: row.documents, COUNT),
@@ -372,7 +372,7 @@ def _figures(result: Retrieval) -> Iterator[Figure]:
         )
 
 
-def count_tied_candidates(stage: StageRecord) -> int:
+def count_tied_candidates(stage: PipelineStage) -> int:
     """Candidates of a stage that tie."""
     return round(stage.tied_fraction * stage.documents)
 
@@ -400,17 +400,17 @@ def column_plot(rows: Sequence[Mapping[str, object]], parts: Sequence[str], widt
     ).properties(width=width - 60, height=HEIGHT)
 
 
-def _candidates(stages: Sequence[StageRecord]) -> Iterator[dict[str, object]]:
+def _candidates(stages: Sequence[PipelineStage]) -> Iterator[dict[str, object]]:
     for stage in stages:
         ties, given = count_tied_candidates(stage), stage.given or stage.documents
         yield from _parts(stage, KEPT, (stage.documents - ties, ties, given - stage.documents))
 
 
-def _relevant(stages: Sequence[StageRecord]) -> Iterator[dict[str, object]]:
+def _relevant(stages: Sequence[PipelineStage]) -> Iterator[dict[str, object]]:
     for stage in stages:
         yield from _parts(stage, FOUND, (stage.relevant or 0, _count_lost_relevant(stage)))
 
 
-def _parts(stage: StageRecord, parts: Sequence[str], counts: Sequence[int]) -> Iterator[dict[str, object]]:
+def _parts(stage: PipelineStage, parts: Sequence[str], counts: Sequence[int]) -> Iterator[dict[str, object]]:
     for part, count in zip(parts, counts, strict=True):
         yield {"stage": stage.name, "part": part, "count": count}

@@ -43,7 +43,7 @@ class Tile(Protocol):
         """Whether `count_passing` is faster than comparing all scores with one or two bounds."""
         ...
 
-    def reaching(self, rows: Ints, bounds: object, *, beyond: bool = False) -> Mask:
+    def at_least(self, rows: Ints, bounds: object, *, beyond: bool = False) -> Mask:
         """Tell which scores of some rows are at least the row's bound, or with `beyond` above it."""
         ...
 

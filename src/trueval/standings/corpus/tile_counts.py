@@ -101,7 +101,7 @@ class TileCounter:
             return
         for column in range(judged):
             low = bounds.low[rows, column]
-            reached = tile.reaching(rows, low)
+            reached = tile.at_least(rows, low)
             counts = tile.counts(reached)
             few = counts <= tile.columns * FEW * (judged - column)
             if few.all():
@@ -113,7 +113,7 @@ class TileCounter:
             if judged - column > MANY:
                 self._rank(rows, column)
                 return
-            beyond = tile.reaching(rows, bounds.high[rows, column], beyond=True)
+            beyond = tile.at_least(rows, bounds.high[rows, column], beyond=True)
             above = tile.counts(beyond)
             self._add(bounds.pair[rows, column], above, counts - above)
             self._find(rows, counts - above, column, (reached, beyond))
@@ -140,7 +140,7 @@ class TileCounter:
             return
         if masks is None:
             low, high = (bound[rows[some], column] for bound in (self.bounds.low, self.bounds.high))
-            mask = tile.reaching(rows[some], low) ^ tile.reaching(rows[some], high, beyond=True)
+            mask = tile.at_least(rows[some], low) ^ tile.at_least(rows[some], high, beyond=True)
         else:
             mask = masks[0][some] ^ masks[1][some]
         row, place = tile.places(mask, tied[some])

@@ -94,7 +94,7 @@ class SweepPlan:
         """
         return _plan(Toml.read(path, "the TOML file of a sweep"), path)
 
-    def reusing(self, reuse: str | None) -> SweepPlan:
+    def with_reuse(self, reuse: str | None) -> SweepPlan:
         """The plan with another choice of cached model outputs; None keeps the choice."""
         return replace(
             self, systems=tuple(replace(each, settings=set_reuse(each.settings, reuse)) for each in self.systems)

@@ -19,7 +19,7 @@ from trueval.files.toml_tables import (
     key,
     with_lists,
 )
-from trueval.golden.build.golden_tables import Judge, Queries, Whole
+from trueval.golden.build.golden_tables import JudgeTable, Queries, Whole
 from trueval.policy.policy import OPTIONS, OURS
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.query_noise import LANGUAGES, LEVELS
@@ -84,7 +84,7 @@ class Prices(Table):
     candidate_tokens: Number = key(None, "tokens of a document; measured by default", gt=0, le=1e9)
 
 
-class Latency(Table):
+class LatencyTable(Table):
     """What is timed."""
 
     queries: Whole = key(30, "queries that are timed; 0 measures nothing")
@@ -117,7 +117,7 @@ class Tune(Table):
     within: Number = key(0.02, "part of the quality of exact search that may be lost", ge=0, le=1)
 
 
-class Route(Table):
+class RouteTable(Table):
     """The depth of the reranker, chosen query by query."""
 
     depths: Annotated[list[Count], Field(min_length=2, max_length=2), DIFFERENT, AS_TUPLE] = key(
@@ -133,7 +133,7 @@ class _OnDemand(Table):
     scale: Text = key(None, "grades of these judgments for those of the judge, such as 1:0,2:0,3:1,4:2,5:3")
 
 
-class SweepJudge(Judge, _OnDemand):
+class SweepJudge(JudgeTable, _OnDemand):
     """Who labels what the systems found and nobody judged: as in a golden set."""
 
 
@@ -184,10 +184,10 @@ class OwnTables(Table):
 
     corpus: Corpus = key(...)
     prices: Prices = Field(default_factory=Prices)
-    latency: Latency = Field(default_factory=Latency)
+    latency: LatencyTable = Field(default_factory=LatencyTable)
     limits: Limits = Field(default_factory=Limits)
     tune: Tune = key(None)
-    route: Route = key(None)
+    route: RouteTable = key(None)
     judge: SweepJudge = key(None)
     probes: Probes = key(None)
 

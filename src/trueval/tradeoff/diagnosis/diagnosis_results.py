@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trueval.report.json_fields import renamed
+from trueval.report.json_fields import json_key
 from trueval.tradeoff.quality.result_parts import IntervalEstimate, MeanInterval
 
 
@@ -31,8 +31,8 @@ class MarginalGain:
     axis: str
     system: int
     other_system: int
-    begin: float = field(metadata=renamed("from"))
-    end: float = field(metadata=renamed("to"))
+    begin: float = field(metadata=json_key("from"))
+    end: float = field(metadata=json_key("to"))
     points: tuple[int, int]
     quality: IntervalEstimate | None
     milliseconds: IntervalEstimate | None
@@ -231,7 +231,7 @@ class TriedGraph:
         seconds: median seconds per query.
     """
 
-    ef_search: int = field(metadata=renamed("efSearch"))
+    ef_search: int = field(metadata=json_key("efSearch"))
     recall: MeanInterval
     quality: MeanInterval
     measures: Mapping[str, MeanInterval]
@@ -265,7 +265,7 @@ class TunedGraph:
     quality: str
     within: float
     by: str
-    ef_search: int | None = field(metadata=renamed("efSearch"))
+    ef_search: int | None = field(metadata=json_key("efSearch"))
     least: Mapping[str, int | None]
     exact: ExactSearch
     storage: Mapping[str, IntervalEstimate]

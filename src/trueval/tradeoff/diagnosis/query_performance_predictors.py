@@ -32,7 +32,7 @@ from trueval.retrieval.fusion.ranked_lists import score_lists
 from trueval.retrieval.fusion.union import replace_scores
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.router import TOP, gap, normalised_entropy, relative_spread, span, tied
+from trueval.retrieval.pipeline.router import TOP, gap, normalised_entropy, relative_spread, span, tied_share
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
@@ -84,7 +84,7 @@ def score_features(run: Run, query_ids: Sequence[str], fewer: int) -> tuple[Sign
     own = [lists.get(query, ()) for query in query_ids]
     return (
         Signal("gap", np.array([gap(scores, fewer) for scores in own]), low_is_hard=True, joint=False),
-        Signal("tied", np.array([tied(scores, fewer) for scores in own]), joint=False),
+        Signal("tied", np.array([tied_share(scores, fewer) for scores in own]), joint=False),
         Signal("nqc", np.array([relative_spread(scores[:fewer]) for scores in own]), low_is_hard=True, joint=False),
     )
 

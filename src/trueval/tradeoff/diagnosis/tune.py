@@ -344,7 +344,7 @@ class _Trial:
     def at(self, value: int) -> TriedSetting:
         """Search with one efSearch, memoized."""
         if value not in self.known:
-            index = self.index.searching(efSearch=value)
+            index = self.index.with_search(efSearch=value)
             hits = self.work.rescore(index.search(self.graph.queries, self.depth), self.graph)
             run = hits.to_run(self.graph.query_ids, self.graph.doc_ids, f"efSearch={value}")
             here = self.judged.score_run(run)

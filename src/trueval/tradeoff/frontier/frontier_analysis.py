@@ -247,8 +247,8 @@ class Frontier(ReprByKind):
             efficiency=efficiencies(measured, percentile),
             marginals=marginals(measured, self.qualities, self.latencies, choices.level, percentile),
             advice=advise(measured, self.leading, level=choices.level, resamples=choices.resamples, seed=choices.seed),
-            left_out=_omitted(sweep.get("left_out", ())),
-            failed=_omitted(sweep.get("failed", ())),
+            left_out=_read_omitted(sweep.get("left_out", ())),
+            failed=_read_omitted(sweep.get("failed", ())),
             notes=tuple(_notes(self)),
             router=None if self.routing is None else self.routing[1],
         )
@@ -270,7 +270,7 @@ class Frontier(ReprByKind):
         return self.result.to_dict()
 
 
-def _omitted(entries: Sequence[Mapping[str, str]]) -> tuple[OmittedConfiguration, ...]:
+def _read_omitted(entries: Sequence[Mapping[str, str]]) -> tuple[OmittedConfiguration, ...]:
     return tuple(OmittedConfiguration(each["name"], each["reason"], each.get("key", "")) for each in entries)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
 from trueval.tradeoff.diagnosis.diagnosis_results import (
     CrossFit,
@@ -40,7 +40,7 @@ class SweepSource:
 class ComparedPoints:
     """Points that are compared with each other: all of them, with K None, or those of one K."""
 
-    k: int | None = field(metadata=renamed("K"))
+    k: int | None = field(metadata=json_key("K"))
     points: tuple[int, ...]
 
 
@@ -126,7 +126,7 @@ class FrontierPoint:
     system: int
     system_name: str
     method: str | None
-    k: int | None = field(metadata=renamed("K"))
+    k: int | None = field(metadata=json_key("K"))
     values: Mapping[str, object]
     cost: float | None
     latency: Mapping[str, IntervalEstimate] | None
@@ -202,7 +202,7 @@ class RuleAnswer:
     """
 
     rule: str
-    k: int | None = field(metadata=renamed("K"))
+    k: int | None = field(metadata=json_key("K"))
     seeks: str
     limits: RuleBounds
     feasible: tuple[int, ...]
@@ -235,7 +235,7 @@ class LimitFrontier:
 
     latency_ms: float
     percentile: str
-    k: int | None = field(metadata=renamed("K"))
+    k: int | None = field(metadata=json_key("K"))
     points: tuple[int, ...]
     best: int | None
     feasible: int

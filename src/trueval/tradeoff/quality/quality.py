@@ -29,7 +29,7 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
 from trueval.measures.grade_values import WORTHS
 from trueval.numerics import or_null
-from trueval.rag.unjudged import as_judged, grade_unjudged
+from trueval.rag.unjudged_passages import as_judged, grade_unjudged
 from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Floats

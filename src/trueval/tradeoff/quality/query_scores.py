@@ -11,7 +11,7 @@ from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.judgments import Judgments
 from trueval.policy.policy import Policy
-from trueval.rag.unjudged import grade_unjudged
+from trueval.rag.unjudged_passages import grade_unjudged
 from trueval.run import Run
 from trueval.tradeoff.quality.changes import Floats
 

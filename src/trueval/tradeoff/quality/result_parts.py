@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.json_fields import OMITTED, json_key
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class PoolCeiling:
         queries: number of queries.
     """
 
-    proc: float | None = field(metadata=renamed("PROC"))
+    proc: float | None = field(metadata=json_key("PROC"))
     actual: float | None
     share: float | None
     mean_share: float | None

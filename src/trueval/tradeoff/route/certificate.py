@@ -122,13 +122,13 @@ class RouterChoice:
         # At threshold ordered[i] those below it are not escalated: of equal needs, all or none.
         first = np.concatenate(([True], ordered[1:] > ordered[:-1], [True]))
         counts = np.flatnonzero(first)
-        kept = self._kept(total[counts], queries)
+        kept = self._keeps_promise(total[counts], queries)
         if not kept[0]:
             return None
         last = int(counts[len(kept) - 1 if kept.all() else int(np.argmin(kept)) - 1])
         return float(ordered[last]) if last < queries else math.inf
 
-    def _kept(self, sums: Floats, queries: int) -> Any:
+    def _keeps_promise(self, sums: Floats, queries: int) -> Any:
         """[threshold, ascending] whether the promise holds for a sum of losses."""
         if self.level is None:
             return (sums + BOUND) / (queries + 1) <= self.epsilon * (1 + 1e-12)
@@ -189,7 +189,7 @@ def certify(
     if threshold is None:  # `least` excludes it
         raise PolicyError("No threshold keeps the promise. Ask for a larger --epsilon.")
     more = needs >= threshold
-    return _certified(route, need, limit, threshold, on, more, needs, len(chosen_on), seed, bootstrap)
+    return _certify(route, need, limit, threshold, on, more, needs, len(chosen_on), seed, bootstrap)
 
 
 class RouterData(NamedTuple):
@@ -256,7 +256,7 @@ def choose_need(given: RouterData, limit: RouterChoice) -> Need:
     return min(rules, key=share)
 
 
-def _certified(
+def _certify(
     route: RoutedSystem,
     need: Need,
     limit: RouterChoice,

@@ -43,7 +43,7 @@ REPEATS: Final = 20
 CURVE: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-class Router(NamedTuple):
+class RouterOutcome(NamedTuple):
     """Cost and quality of one router.
 
     Attributes:
@@ -120,13 +120,13 @@ class RoutingResult:
     folds: int
     repeats: int
     level: float
-    constants: tuple[Router, Router]
-    rules: tuple[Router, ...]
-    oracles: tuple[Router, ...]
+    constants: tuple[RouterOutcome, RouterOutcome]
+    rules: tuple[RouterOutcome, ...]
+    oracles: tuple[RouterOutcome, ...]
     curve: tuple[BudgetPoint, ...]
     inputs: RouterInputs | None = None
 
-    def __getitem__(self, rule: str) -> Router:
+    def __getitem__(self, rule: str) -> RouterOutcome:
         """The router of this name."""
         return {each.name: each for each in (*self.constants, *self.rules, *self.oracles)}[rule]
 
@@ -349,7 +349,7 @@ class _RouteCosts(NamedTuple):
 
     def router(
         self, name: str, shares: Floats, thresholds: Mapping[str, float | None] | None = None, signals: float = 0.0
-    ) -> Router:
+    ) -> RouterOutcome:
         """Cost and quality of one router.
 
         Args:
@@ -366,7 +366,7 @@ class _RouteCosts(NamedTuple):
         }
         quality = self.bootstrap.mean(self.given.fewer + shares * gains)
         cost = self.costs[0] + share * (self.costs[1] - self.costs[0]) + signals
-        return Router(name, share, cost, quality, thresholds or {}, over)
+        return RouterOutcome(name, share, cost, quality, thresholds or {}, over)
 
     def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> BudgetPoint:
         """The default rule at another budget."""
@@ -383,7 +383,7 @@ def _thresholds(rule: RoutingRule, given: _RoutingData, limit: RoutingLimit) -> 
     return rule.fit(given.needs, given.gains, limit).thresholds(given.signals)
 
 
-def _oracles(priced: _RouteCosts, limit: RoutingLimit) -> tuple[Router, ...]:
+def _oracles(priced: _RouteCosts, limit: RoutingLimit) -> tuple[RouterOutcome, ...]:
     """Oracles that know every gain: one escalates each gain above the charge, one the largest within the budget."""
     gains = priced.given.gains
     worth = gains > limit.charge

@@ -20,13 +20,13 @@ from trueval.tradeoff.quality.quality import STATISTICS
 from trueval.tradeoff.quality.result_parts import MeasureMean, OmittedConfiguration
 from trueval.tradeoff.route.route_result import RoutedSystem
 from trueval.tradeoff.runner.sweep_result import (
-    CostParts,
+    CostComponents,
     IndexBytes,
     LoadLatency,
     MeanTokens,
+    PriceSummary,
     SearchRecall,
     StageLatency,
-    SweepPrices,
     SweepResult,
     SweptAxis,
     SweptCollection,
@@ -192,7 +192,7 @@ class Sweep:
             seed=measuring.seed,
             machine=self.machine,
             latency=tables["latency"],
-            prices=None if self.prices is None else SweepPrices(**self.prices),
+            prices=None if self.prices is None else PriceSummary(**self.prices),
             limits=tables["limits"],
             axes=tuple(axes),
             systems=tuple(each.result(self._probes_of(each.key)) for each in self.systems),
@@ -228,9 +228,9 @@ def _read_all(wanted: type[T], entries: Sequence[Mapping[str, object]]) -> tuple
     return tuple(decode(wanted, each, SweepResult.KIND) for each in entries)
 
 
-def _cost(cost: Mapping[str, float | None]) -> CostParts | None:
+def _cost(cost: Mapping[str, float | None]) -> CostComponents | None:
     """Cost of 1,000 queries; None where no price is known."""
-    return None if all(value is None for value in cost.values()) else CostParts(**cost)
+    return None if all(value is None for value in cost.values()) else CostComponents(**cost)
 
 
 def _to_json_value(value: object) -> Any:

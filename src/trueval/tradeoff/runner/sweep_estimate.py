@@ -104,7 +104,7 @@ class _Estimating:
         if any(each.seconds is not None for each in work):
             self.notes.append(BY_SPEED)
         if self.plan.judge is not None:
-            work += self._judging(systems)
+            work += self._judge_work(systems)
         plan, failed = self.plan, self.maker.failed
         about = {
             "name": plan.name,
@@ -224,7 +224,7 @@ class _Estimating:
         ends = np.cumsum([0, *map(len, lists.values())]).tolist()
         return part, [[part.items[at] for at in range(*span)] for span in pairwise(ends)]
 
-    def _judging(self, systems: dict[str, System]) -> list[MissingWork]:
+    def _judge_work(self, systems: dict[str, System]) -> list[MissingWork]:
         """The judge's questions: exact where all systems are finished, else an upper bound."""
         runs: dict[str, Run] = {}
         for key, system in systems.items():

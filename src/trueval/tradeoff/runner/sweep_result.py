@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
 from trueval.tradeoff.diagnosis.diagnosis_results import LossLadder, TunedGraph
 from trueval.tradeoff.quality.result_parts import IntervalEstimate, MeasureMean, OmittedConfiguration, PoolCeiling
@@ -35,7 +35,7 @@ class SweptCollection:
 
 
 @dataclass(frozen=True)
-class SweepPrices:
+class PriceSummary:
     """Prices behind the costs.
 
     Attributes:
@@ -286,7 +286,7 @@ class SweptSystem:
 
 
 @dataclass(frozen=True)
-class CostParts:
+class CostComponents:
     """Currency of 1,000 queries by what is paid for; None without a price."""
 
     rerank: float | None
@@ -314,13 +314,13 @@ class SweptConfiguration:
 
     name: str
     system: int
-    k: int = field(metadata=renamed("K"))
+    k: int = field(metadata=json_key("K"))
     measures: Mapping[str, MeasureMean]
     quality: str
     ceiling: PoolCeiling | None
     judged: float | None
     unjudged_highest: float | None
-    cost: CostParts | None
+    cost: CostComponents | None
     prompt_tokens: float | None
 
 
@@ -367,7 +367,7 @@ class SweepResult(Result):
     seed: int
     machine: Mapping[str, Any]
     latency: Mapping[str, Any]
-    prices: SweepPrices | None
+    prices: PriceSummary | None
     limits: Mapping[str, Any]
     axes: tuple[SweptAxis, ...]
     systems: tuple[SweptSystem, ...]

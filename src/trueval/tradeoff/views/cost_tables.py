@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from trueval.report.units import COUNT, TEXT, number
 from trueval.tradeoff.quality.efficiency import efficiency
-from trueval.tradeoff.runner.sweep_result import SweepPrices
+from trueval.tradeoff.runner.sweep_result import PriceSummary
 from trueval.tradeoff.views.paper_cells import CellValue, PaperColumn, PaperTable, TableSource, of_measure, table_of
 from trueval.tradeoff.views.pipelines import PipelineTexts, cost_of, cutoffs, disambiguate_labels
 from trueval.tradeoff.views.quality_tables import RERANKED, TOP, labels, latency, words
@@ -24,7 +24,7 @@ TOKEN_COUNT: Final = number(",.1f")
 RATIO: Final = number(".3f")
 
 
-def price_sources(prices: SweepPrices | None) -> tuple[TableSource, TableSource]:
+def price_sources(prices: PriceSummary | None) -> tuple[TableSource, TableSource]:
     """The two tables of §3.2.1: cost of reranking and of generator input per 1,000 queries.
 
     Args:
@@ -219,7 +219,7 @@ def _same_but_depth(one: PipelineTexts, other: PipelineTexts) -> bool:
     return same and (one.method, one.embedder, one.reranker) == (other.method, other.embedder, other.reranker)
 
 
-def scenario_source(prices: SweepPrices | None) -> TableSource:
+def scenario_source(prices: PriceSummary | None) -> TableSource:
     """Table 8.
 
     Args:

@@ -11,17 +11,17 @@ from trueval.report.units import COUNT, number
 from trueval.report.view import AnySheet, Column, Section, Sheet
 from trueval.tradeoff.quality.result_parts import IntervalEstimate
 from trueval.tradeoff.runner.sweep_result import (
-    CostParts,
+    CostComponents,
     IndexBytes,
     LoadLatency,
+    PriceSummary,
     StageLatency,
-    SweepPrices,
     SweepResult,
     SweptConfiguration,
     SweptSystem,
     SystemLatency,
 )
-from trueval.tradeoff.views.plots import Mark, StackedPart, at_width, mark_plot, sum_plot
+from trueval.tradeoff.views.plots import PlotMark, StackedPart, at_width, mark_plot, sum_plot
 from trueval.tradeoff.views.points import ConfigurationPoint, best_first, best_of_systems, currency_of
 from trueval.tradeoff.views.quality_sections import FEW, SHOWN, short_names
 from trueval.tradeoff.views.units import BYTES, MILLISECONDS, MONEY, SHARE, milliseconds, money, size
@@ -67,7 +67,7 @@ class _CostRow(NamedTuple):
     """A configuration and its cost."""
 
     configuration: SweptConfiguration
-    cost: CostParts
+    cost: CostComponents
 
 
 # ---- latency ----
@@ -102,7 +102,7 @@ def latency_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) ->
 def _time_figures(sweep: SweepResult, shown: Sequence[int]) -> Iterator[Figure]:
     names = short_names(sweep)
     marks = [
-        Mark(
+        PlotMark(
             names[place],
             1000 * found.value,
             _interval(found),
@@ -266,7 +266,7 @@ def price_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) -> l
     return [Section("Prices", [sheet], _describe_prices(prices), [_cost_figure(sweep, priced)], id="price-block")]
 
 
-def _describe_prices(prices: SweepPrices | None) -> str:
+def _describe_prices(prices: PriceSummary | None) -> str:
     """What is priced by which name of the book."""
     if prices is None:
         return ""

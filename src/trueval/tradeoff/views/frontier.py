@@ -323,7 +323,7 @@ def _steps(result: FrontierResult) -> list[Section]:
     if result.marginals:
         sheets.append(_marginals(result))
     if result.matched_recall:
-        sheets.append(_matched(result))
+        sheets.append(_matched_sheet(result))
     if result.efficiency:
         sheets.append(_efficiency(result))
     return [Section("Steps, equal recall, efficiency", sheets)] if sheets else []
@@ -352,7 +352,7 @@ def _marginals(result: FrontierResult) -> Sheet[_StepRow]:
     return Sheet("What each step of a setting gains", rows, columns, folded=folded, only="page", id="marginals")
 
 
-def _matched(result: FrontierResult) -> Sheet[_MatchRow]:
+def _matched_sheet(result: FrontierResult) -> Sheet[_MatchRow]:
     rows = [_MatchRow(each, family) for each in result.matched_recall for family in each.families]
     columns: list[Column[_MatchRow]] = [
         Column("recall", lambda row: row.match.recall, SHARE),

@@ -317,7 +317,7 @@ def _change(result: FrontierResult, rule: RuleAnswer) -> Words:
     """What the answer would be without its limits, or with one, and whether more queries could change it."""
     if rule.answer is None:
         return ()
-    words, other = tuple[str | Quantity, ...](), _unlimited(result, rule)
+    words, other = tuple[str | Quantity, ...](), _unlimited_rule(result, rule)
     if other is None:
         found = _next_cheaper(result, rule)
         if found is not None:
@@ -335,7 +335,7 @@ def _change(result: FrontierResult, rule: RuleAnswer) -> Words:
     return words
 
 
-def _unlimited(result: FrontierResult, rule: RuleAnswer) -> RuleAnswer | None:
+def _unlimited_rule(result: FrontierResult, rule: RuleAnswer) -> RuleAnswer | None:
     """The best quality without limits, at the same K; None if the rule is that one."""
     return next((each for each in result.rules if each.rule == LEADING[-1] and each.k == rule.k and each != rule), None)
 
@@ -356,12 +356,12 @@ def _next_cheaper(result: FrontierResult, rule: RuleAnswer) -> tuple[str, Fronti
 def _next(result: FrontierResult, rule: RuleAnswer) -> str:
     """The command to run next: with looser limits, to see how many queries are needed, or with a limit."""
     if rule.answer is None:
-        other = _unlimited(result, rule)
+        other = _unlimited_rule(result, rule)
         point = None if other is None or other.answer is None else result.points[other.answer]
         return "" if point is None else f"trueval frontier SWEEP_DIR{_looser(result, rule, point)}"
     if len({result.points[place].system for place in rule.within_noise}) > 1 and not _at_ceiling(result, rule):
         return f'trueval power QRELS RUN RUN -m "{result.points[rule.answer].quality.measure}"'
-    found = _next_cheaper(result, rule) if _unlimited(result, rule) is None else None
+    found = _next_cheaper(result, rule) if _unlimited_rule(result, rule) is None else None
     if found is not None and found[1].cost is not None and "cost" in found[0]:
         return f"trueval frontier SWEEP_DIR --max-cost {_above(found[1].cost)}"
     return "trueval report SWEEP_DIR"

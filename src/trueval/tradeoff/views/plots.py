@@ -18,7 +18,7 @@ BANDS: Final = 3  # systems whose intervals are drawn; more bands hide each othe
 DECIMALS: Final = 6
 
 
-class Mark(NamedTuple):
+class PlotMark(NamedTuple):
     """A value in a row of a plot.
 
     Attributes:
@@ -82,7 +82,7 @@ def at_width(plot: Callable[..., Chart], *arguments: object, **named: object) ->
 
 
 def mark_plot(
-    marks: Sequence[Mark], *, axis: str = "", log: bool = False, width: int = NARROW, zero: bool = False
+    marks: Sequence[PlotMark], *, axis: str = "", log: bool = False, width: int = NARROW, zero: bool = False
 ) -> Chart:
     """Rows of values, each with its interval as a line and its tie range as a bar.
 

@@ -144,13 +144,13 @@ def best_of_systems(points: Sequence[ConfigurationPoint], most: int) -> list[Con
 
 
 def _mark_frontier(points: Sequence[ConfigurationPoint]) -> list[ConfigurationPoint]:
-    def known(values: Sequence[float | None]) -> Floats:
+    def none_as_nan(values: Sequence[float | None]) -> Floats:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     found = []
     for _, some in panels_of(points):
-        costs, seconds = known([each.cost for each in some]), known([each.seconds for each in some])
-        on = on_frontier(Objectives(costs, seconds, known([each.quality for each in some])))
+        costs, seconds = none_as_nan([each.cost for each in some]), none_as_nan([each.seconds for each in some])
+        on = on_frontier(Objectives(costs, seconds, none_as_nan([each.quality for each in some])))
         found += [each._replace(on=bool(there)) for each, there in zip(some, on, strict=True)]
     return found
 
@@ -183,11 +183,11 @@ def _pair(low: float | None, high: float | None) -> tuple[float, float] | None:
 def _in_order(points: list[ConfigurationPoint]) -> list[ConfigurationPoint]:
     """By panel and quality; ties by latency, then cost, unknown values last."""
 
-    def known(value: float | None) -> float:
+    def none_as_infinite(value: float | None) -> float:
         return float("inf") if value is None else value
 
     def key(each: ConfigurationPoint) -> tuple[float, ...]:
-        return -each.quality, known(each.seconds), known(each.cost)
+        return -each.quality, none_as_infinite(each.seconds), none_as_infinite(each.cost)
 
     return [each for _, some in panels_of(points) for each in sorted(some, key=key)]
 

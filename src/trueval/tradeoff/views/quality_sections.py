@@ -13,7 +13,7 @@ from trueval.report.view import AnySheet, Column, Section, Sheet
 from trueval.tradeoff.diagnosis.diagnosis_results import LadderStep, LossLadder, TriedGraph, TunedGraph
 from trueval.tradeoff.quality.result_parts import PoolCeiling
 from trueval.tradeoff.runner.sweep_result import SweepResult, SweptConfiguration, SweptSystem
-from trueval.tradeoff.views.plots import Mark, QualityCurve, StackedPart, at_width, curve_plot, mark_plot, sum_plot
+from trueval.tradeoff.views.plots import PlotMark, QualityCurve, StackedPart, at_width, curve_plot, mark_plot, sum_plot
 from trueval.tradeoff.views.points import ConfigurationPoint, best_of_systems, currency_of, panels_of
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY, SHARE, apart, value_in
 
@@ -235,18 +235,18 @@ def ladder_section(sweep: SweepResult) -> list[Section]:
     if rows:
         sheets.append(Sheet(title, rows, columns, folded=len(rows) > MOST_OPEN, only="page", id="ladder"))
     if sweep.tuned:
-        sheets.append(_tuned(sweep))
+        sheets.append(_tuned_sheet(sweep))
     return [Section("Losses step by step", sheets, figures=figures, id="ladder-block")] if sheets else []
 
 
-def _step(step: LadderStep) -> Mark | None:
+def _step(step: LadderStep) -> PlotMark | None:
     if step.quality is None:
         return None
     ends = None if step.low is None or step.high is None else (step.low, step.high)
-    return Mark(step.name, step.quality, ends, told=f"{step.name}: {format_value(step.quality)}")
+    return PlotMark(step.name, step.quality, ends, told=f"{step.name}: {format_value(step.quality)}")
 
 
-def _tuned(sweep: SweepResult) -> Sheet[_TriedRow]:
+def _tuned_sheet(sweep: SweepResult) -> Sheet[_TriedRow]:
     columns: list[Column[_TriedRow]] = [
         Column("index", lambda row: row.graph.name, NAME),
         Column("efSearch", lambda row: row.tried.ef_search, COUNT),

@@ -26,7 +26,7 @@ from trueval.tradeoff.views.expense_sections import latency_section, memory_sect
 from trueval.tradeoff.views.frontier import MOST_OPEN, chart_figure, chart_words, reasons
 from trueval.tradeoff.views.frontier_chart import frontier_chart
 from trueval.tradeoff.views.paper_sections import paper_section
-from trueval.tradeoff.views.plots import Mark, at_width, mark_plot
+from trueval.tradeoff.views.plots import PlotMark, at_width, mark_plot
 from trueval.tradeoff.views.points import ConfigurationPoint, best_first, currency_of, panels_of, percentile_of
 from trueval.tradeoff.views.points import points_of_sweep as points_of
 from trueval.tradeoff.views.probe_columns import probe_columns, probe_legend
@@ -98,7 +98,7 @@ def view(result: SweepResult) -> View:
         csv=csv_sheet(result),
         findings=[
             *_omissions(result),
-            *_judged(result),
+            *_judge_sentences(result),
             *headroom_advice(result, points),
             *route_finding(result),
         ],
@@ -280,7 +280,7 @@ def _lead(result: SweepResult, points: Sequence[ConfigurationPoint]) -> Figure |
     names, compared = short_names(result), panels_of(within)
     shown = [each for _, some in compared for each in some[: max(SHOWN // len(compared), 1)]]
     marks = [
-        Mark(
+        PlotMark(
             f"{names[each.system]} K={each.k}",
             each.quality,
             each.interval,
@@ -308,7 +308,7 @@ def _omissions(result: SweepResult) -> Iterator[Sentence]:
         yield f"Of the configurations, {' and '.join(told)}."
 
 
-def _judged(result: SweepResult) -> Iterator[Sentence]:
+def _judge_sentences(result: SweepResult) -> Iterator[Sentence]:
     judged = [each.judged for each in result.configurations if each.judged is not None]
     if judged and min(judged) < 1:
         ends = dict.fromkeys(map(percent, (min(judged), max(judged))))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from trueval.report.number_texts import NOT_AVAILABLE
-from trueval.report.units import Unit, unscaled
+from trueval.report.units import Unit, unscaled_unit
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -81,11 +81,11 @@ def four_digits(value: object) -> str:
     return NOT_AVAILABLE if value is None else f"{value:,.4g}" if isinstance(value, float | int) else str(value)
 
 
-MILLISECONDS: Final[Unit] = unscaled(milliseconds)  # of seconds
-MONEY: Final[Unit] = unscaled(money)
-SHARE: Final[Unit] = unscaled(share)
-BYTES: Final[Unit] = unscaled(size)
-SETTING: Final[Unit] = unscaled(four_digits)
+MILLISECONDS: Final[Unit] = unscaled_unit(milliseconds)  # of seconds
+MONEY: Final[Unit] = unscaled_unit(money)
+SHARE: Final[Unit] = unscaled_unit(share)
+BYTES: Final[Unit] = unscaled_unit(size)
+SETTING: Final[Unit] = unscaled_unit(four_digits)
 
 
 class HasValue(Protocol):
