@@ -136,6 +136,15 @@ def test_a_width_is_explained_where_it_stands(trueval: Command, worlds: dict[str
     assert "halfway" not in trueval(*asked, "--width", 0.05).out
 
 
+def test_runs_that_are_equal_are_said_to_be(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
+    """Every list has the same eight passages, so that the precision of ten is one number."""
+    world = worlds["documents"]
+    words = " ".join(trueval("golden", "correct", world.golden, *world.runs, "-m", "P@10", columns=200).out.split())
+    assert words.startswith("honest, flattered and weak are equal in P@10: 0.8000 [")
+    assert "stays first" not in words
+    assert "do not separate the two" not in words
+
+
 def test_passages_alone_say_how_measures_of_contexts_are_corrected(
     trueval: Command,  # noqa: F811
     worlds: dict[str, World],

@@ -11,7 +11,7 @@ from tests.golden import small
 
 from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.build.golden_result import GoldenResult
+from trueval.golden.build.golden_result import DecidableDifference, GoldenResult
 from trueval.golden.build.golden_set import GoldenSet
 from trueval.golden.refine.heterogeneity import GradeSpread, Heterogeneity, QueryGrades
 from trueval.golden.views.golden import view
@@ -43,7 +43,7 @@ def answered(result: GoldenResult) -> tuple[str, str]:
 
 
 def test_most_queries_must_have_a_useful_passage(golden: GoldenSet) -> None:
-    result, audit = golden.result, "trueval golden audit DIR RUN --size 200"
+    result, audit = golden.result, "trueval golden audit DIR --size 200"
     again = "trueval golden build CONFIG.toml --out DIR"
     grade = "(grade 4 or 5)."
     assert answered(result) == (f"It can be used: each of 3 queries has a useful passage {grade}", audit)
@@ -55,6 +55,18 @@ def test_most_queries_must_have_a_useful_passage(golden: GoldenSet) -> None:
     assert answered(judged(result, 6, 6)) == answered(judged(result, 6, 4, unlabelled=1, lost=1)) == (some, audit)
     nothing = replace(result, judged=0)
     assert answered(nothing) == ("It cannot be used: labels:labels.trec gave no valid label.", again)
+
+
+def test_the_answer_says_what_difference_the_queries_separate(golden: GoldenSet) -> None:
+    decides = DecidableDifference("nDCG@10", "dense", "sparse", 12, 0.0373, 0.1065, 0.0946, 0.95, 0.8)
+    sure = write(view(replace(golden.result, decides=decides)).answer.sure, FRACTIONS)
+    assert sure.startswith(
+        "Its 12 queries separate runs that are 0.0946 or more apart in nDCG@10, with a chance of 80%, if these differ "
+        "from query to query as its dense and sparse search do (+0.0373), and its labels are right. These are labels of"
+    )
+    for unknown in (None, replace(decides, sd=0.0, least=None)):
+        alone = write(view(replace(golden.result, decides=unknown)).answer.sure, FRACTIONS)
+        assert alone.startswith("These are labels of")
 
 
 def test_golden_json_is_read_by_its_fields(golden: GoldenSet) -> None:

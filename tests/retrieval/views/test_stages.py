@@ -106,8 +106,8 @@ def test_the_answer_says_what_fusion_and_reranking_won_or_lost() -> None:
     assert of(lost, gain("rerank", -0.01, separated=True))[0].startswith("dense is best: reranking lost 0.0100")
     assert of(gain("fuse", 0.004, separated=False, p=0.3)) == (
         "Fusion against dense, the best single list: +0.0040 nDCG@10, not separated by these queries, p 0.3.",
-        "More judged queries may decide it.",
-        "trueval power QRELS RUN RUN",
+        "More judged queries may decide it; trueval power says how many, of two runs.",
+        "trueval evaluate QRELS RUN",
     )
     same = "Deduplication changes nothing: nDCG@10 is that of dense, the best single list."
     assert of(gain("deduplicate", 0.0, separated=False, p=1.0)) == (same, "", "trueval evaluate QRELS RUN")

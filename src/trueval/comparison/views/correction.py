@@ -131,16 +131,21 @@ def _answer(result: Corrected, values: Sequence[CorrectedRow], differences: Sequ
     )
     judged = Quantity(best.judge, "estimate")
     sentence: Sentence
+    equal: list[str] = []
     if found is None:
         sentence = (f"{measure} of {best.name} is ", *corrected, " corrected by people's labels; ", judged)
         sentence = (*sentence, " by the judge's.")
+    elif equal := [each.name for each in best_first(mine)[1:] if each.corrected.estimate == best.corrected.estimate]:
+        names = f"{', '.join([best.name, *equal[:-1]])} and {equal[-1]}"
+        sentence = (f"{names} are equal in {measure}: ", *corrected, " corrected by people's labels, ")
+        sentence = (*sentence, judged, f" of {best.name} by the judge's.")
     elif found[0].name == best.name:
         sentence = (f"{best.name} stays first in {measure}: ", *corrected, " corrected by people's labels, ", judged)
         sentence = (*sentence, " by the judge's.")
     else:
         sentence = (f"{best.name} is first in {measure} by people's labels, with ", *corrected)
         sentence = (*sentence, f" corrected; by the judge's labels {found[0].name} is first.")
-    sure: Sentence = (*_separation(mine, best, differences), *sample)
+    sure: Sentence = (*(() if equal else _separation(mine, best, differences)), *sample)
     return Answer(sentence, QUESTION, sure, *_labels_needed(result, best))
 
 

@@ -166,6 +166,33 @@ class PoolSource:
 
 
 @dataclass(frozen=True)
+class DecidableDifference:
+    """The least difference that the queries of a golden set separate, of runs that differ as two of its searches do.
+
+    Attributes:
+        measure: of the difference.
+        first: name of a search.
+        second: name of another one.
+        queries: number of queries with a value of both.
+        difference: mean of the first less that of the second.
+        sd: standard deviation of the difference between queries.
+        least: least difference that a paired t test finds; None where the searches do not differ.
+        level: level of the test.
+        power: chance with which it finds that difference.
+    """
+
+    measure: str
+    first: str
+    second: str
+    queries: int
+    difference: float
+    sd: float
+    least: float | None
+    level: float
+    power: float
+
+
+@dataclass(frozen=True)
 class RefinedQuery:
     """How the refinement of a query ended.
 
@@ -240,6 +267,7 @@ class GoldenResult(Result):
         slots: mean labels by slot.
         speaks_to_judge: passages that seem to speak to a judge.
         sources: what each search gave.
+        decides: what differences its queries separate; None where fewer than two searches or queries tell it.
         refinement: of the best in order; None without one.
         cost: of all stages.
     """
@@ -262,5 +290,6 @@ class GoldenResult(Result):
     slots: tuple[SlotMean, ...] | None = field(default=None, metadata=OMITTED)
     speaks_to_judge: tuple[GoldenPassage, ...] | None = field(default=None, metadata=OMITTED)
     sources: tuple[PoolSource, ...] | None = field(default=None, metadata=OMITTED)
+    decides: DecidableDifference | None = field(default=None, metadata=OMITTED)
     refinement: RefinementRecord | None = field(default=None, metadata=OMITTED)
     cost: JudgeCost

@@ -34,7 +34,7 @@ from trueval.golden.build.golden_result import (
     RefinementRecord,
 )
 from trueval.golden.build.grade import grades_of
-from trueval.golden.build.pool_sources import summarize_sources
+from trueval.golden.build.pool_sources import decidable_difference, summarize_sources
 from trueval.golden.build.pooling import pools_of
 from trueval.golden.build.stage_files import lines_of, read_lines
 from trueval.golden.build.steadiness import between_rounds, by_slot
@@ -173,7 +173,9 @@ def finish(name: str, folder: Path, collection: Collection, made: BuildRecord, l
         judged = grades.filter(pl.col("grade").is_not_null()).with_columns(pl.col("grade").cast(pl.Float64))
         write_judgments(judged, folder / QRELS)
         write_whole(folder / LABELS, lines_of(rows))
-        result = replace(_with_grades(result, grades, labels, rows), sources=summarize_sources(pool, judged))
+        result = _with_grades(result, grades, labels, rows)
+        sources, decides = summarize_sources(pool, judged), decidable_difference(pool, judged)
+        result = replace(result, sources=sources, decides=decides)
     if "refine" in outputs:
         refinement = _refinement(read_lines(folder / "refined.jsonl"), result.judged or 0)
         result = replace(result, refinement=refinement)

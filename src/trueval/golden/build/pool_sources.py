@@ -1,22 +1,31 @@
-"""Sources of a pool: the passages found by each search, those found by no other, and the ceiling of its pool (PROC)."""
+"""Sources of a pool: the passages found by each search, those found by no other, and the ceiling of its pool (PROC).
+
+Two searches also say what differences the judged queries separate: those of other runs vary from query to query much as
+theirs do.
+"""
 
 from __future__ import annotations
 
 import warnings
 from typing import Final
 
+import numpy as np
 import polars as pl
 
+from trueval.comparison.power.sample_size import least_difference
 from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import evaluate
-from trueval.golden.build.golden_result import PoolSource, SourceCeiling
-from trueval.golden.build.pooling import SOURCES, sources_of
+from trueval.golden.build.golden_result import DecidableDifference, PoolSource, SourceCeiling
+from trueval.golden.build.pooling import FUSED, SOURCES, sources_of
 from trueval.golden.refine.heterogeneity import USEFUL
 from trueval.judgments import Judgments
 from trueval.run import Run
 
 K: Final = 10
 MEASURE: Final = "RA-nWG"
+# What runs are compared by: a set of ten passages is often the same set, its order is not.
+ORDERED: Final = f"nDCG(gain='rubric')@{K}"
+LEVEL, POWER = 0.95, 0.8
 
 
 def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> tuple[PoolSource, ...]:
@@ -65,3 +74,31 @@ def _ceiling(run: Run, judged: pl.DataFrame) -> SourceCeiling | None:
         warnings.simplefilter("ignore", TruevalWarning)
         value = evaluate(run, Judgments.from_frame(judged.select("query_id", "doc_id", "grade")), [measure])[measure]
     return SourceCeiling(value.expected, value.lowest, value.highest) if value.queries else None
+
+
+def decidable_difference(pool: pl.DataFrame, judged: pl.DataFrame) -> DecidableDifference | None:
+    """The least difference that a paired t test of these queries finds, of runs like the first two searches.
+
+    Args:
+        pool: frame of the pools, as `QueryPools.frame`.
+        judged: columns query_id, doc_id and grade of the judged passages.
+
+    Returns:
+        None with fewer than two searches, or fewer than two queries with a value.
+    """
+    runs = [run for name, run in sources_of(pool).items() if name != FUSED] if pool.height else []
+    if len(runs) < 2 or not judged.height:
+        return None
+    judgments = Judgments.from_frame(judged.select("query_id", "doc_id", "grade"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        values = [evaluate(run, judgments, [ORDERED]).expected[:, 0] for run in runs[:2]]
+    differences = values[0] - values[1]
+    differences = differences[~np.isnan(differences)]
+    count = len(differences)
+    if count < 2:
+        return None
+    sd = float(differences.std(ddof=1))
+    least = least_difference(sd, count, level=LEVEL, power=POWER) if sd > 0 else None
+    mean = float(differences.mean())
+    return DecidableDifference(ORDERED, runs[0].name, runs[1].name, count, mean, sd, least, LEVEL, POWER)

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from trueval.golden.build.golden_result import (
+    DecidableDifference,
     GoldenPassage,
     GoldenResult,
     GoldenStage,
@@ -21,7 +22,7 @@ from trueval.report.figures import Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
-from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, number, unscaled_unit
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, number, unscaled_unit
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 HEIGHT: Final = 170  # CSS pixels of a plot
@@ -81,8 +82,9 @@ def _answer(result: GoldenResult) -> Answer:
     total = Quantity(result.collection, "queries", COUNT)
     barren = result.collection.queries - useful
     without = Quantity(found.useful, "without", COUNT) if barren == found.useful.without else f"{barren:,}"
-    sure = (
-        f"These are labels of {result.judge.name} alone{_steadiness(result)}; only an audit says whether people agree."
+    sure: Sentence = (
+        *_decides(result.decides),
+        f"These are labels of {result.judge.name} alone{_steadiness(result)}; only an audit says whether people agree.",
     )
     if barren > MOST_BARREN * result.collection.queries:
         sentence: Sentence = (
@@ -111,7 +113,21 @@ def _answer(result: GoldenResult) -> Answer:
             total,
             " queries have a useful passage (grade 4 or 5).",
         )
-    return Answer(sentence, question, sure, change, "trueval golden audit DIR RUN --size 200")
+    return Answer(sentence, question, sure, change, "trueval golden audit DIR --size 200")
+
+
+def _decides(found: DecidableDifference | None) -> tuple[str | Quantity, ...]:
+    """What differences its queries separate, if its labels are right."""
+    if found is None or found.least is None:
+        return ()
+    return (
+        f"Its {found.queries:,} queries separate runs that are ",
+        Quantity(found, "least"),
+        f" or more apart in {found.measure}, with a chance of {found.power:.0%}, if these differ from query to query "
+        f"as its {found.first} and {found.second} search do (",
+        Quantity(found, "difference", DIFFERENCE),
+        "), and its labels are right. ",
+    )
 
 
 def _steadiness(result: GoldenResult) -> str:

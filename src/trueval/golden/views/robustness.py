@@ -74,7 +74,7 @@ def _answer(result: Robustness) -> Answer:
     if not fooled:
         seen = f"{result.judge} was not seen to be fooled, over {count_phrase(result.queries, 'query', 'queries')}."
         change = "More queries show rarer failures (--queries)."
-        return Answer(seen, question, sure, change, "trueval golden audit DIR RUN --size 200")
+        return Answer(seen, question, sure, change, "trueval golden audit DIR --size 200")
     worst = max(fooled, key=lambda each: each.share.value or 0.0)
     sentence = (
         f"{result.judge} is fooled by {len(fooled)} of {tests} kinds of passages, most by {worst.kind}: ",

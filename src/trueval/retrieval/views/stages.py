@@ -159,7 +159,8 @@ def _describe_certainty(gain: StageGain) -> Words:
 def _next(gain: StageGain) -> dict[str, str]:
     """What would change the answer, and the command for it."""
     if not gain.separated and abs(gain.difference) > DIFFERS:
-        return {"change": "More judged queries may decide it.", "next": "trueval power QRELS RUN RUN"}
+        more = "More judged queries may decide it; trueval power says how many, of two runs."
+        return {"change": more, "next": "trueval evaluate QRELS RUN"}
     if gain.difference > -DIFFERS:
         return {"next": "trueval evaluate QRELS RUN"}
     weights = ", or weigh the lists ([fuse] weights)" if gain.stage == "fuse" else ""
