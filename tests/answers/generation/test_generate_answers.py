@@ -21,6 +21,8 @@ from tests.golden.chat import chat_server
 from trueval.answers.evaluate_answers import evaluate_answers
 from trueval.answers.generation.generate_answers import estimate_generation, generate_answers
 from trueval.errors import InputError
+from trueval.golden.build.build import LEDGER
+from trueval.golden.judge.ledger import open_existing_ledger
 from trueval.models.generator import Generation
 
 need("openai", extra="judge")
@@ -278,27 +280,41 @@ def test_a_measure_that_cannot_be_taken_is_refused(tmp_path: Path, measure: str)
         generate_answers(config, tmp_path / "out")
 
 
+def answered(ledger: Path) -> set[tuple[str, ...]]:
+    """Questions with their passages that a ledger has answers to."""
+    with open_existing_ledger(ledger) as book:
+        return set() if book is None else {(each["query"], *each["passages"]) for each in book.calls()}
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_and_repeats_no_answered_call(tmp_path: Path) -> None:
-    """-9 eight times while a slow server streams, then to the end: only calls in flight are repeated."""
+    """-9 eight times while a slow server streams, then to the end: what the ledger had is not asked again."""
     code = (
         "import sys; from trueval.answers.generation.generate_answers import generate_answers; "
         "generate_answers(sys.argv[1], sys.argv[2])"
     )
+    kills = repeated = 0
     with stream_server(write) as server:
-        server.first = server.between = 0.05
+        server.first = server.between = 0.03
         config = served(tmp_path, server, concurrency=2)
-        for _ in range(8):
-            before = len(server.seen)
+        for number in range(8):
+            before, mark = answered(tmp_path / "out" / LEDGER), len(server.seen)
             command = [sys.executable, "-W", "ignore", "-c", code, str(config), str(tmp_path / "out")]
             running = subprocess.Popen(command, cwd=ROOT)
             deadline = time.monotonic() + 60
-            while len(server.seen) < before + 3 and running.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.02)
+            while len(server.seen) < mark + 2 + number % 4 and running.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.01 * number)
             if running.poll() is None:
                 os.kill(running.pid, signal.SIGKILL)
+                kills += 1
             running.wait()
+            repeated += sum((each.question, *each.passages) in before for each in server.seen[mark:])
+        before, mark = answered(tmp_path / "out" / LEDGER), len(server.seen)
         found = generate_answers(config, tmp_path / "out")
-        times = Counter(json.dumps(each.body, sort_keys=True) for each in server.seen)
+        repeated += sum((each.question, *each.passages) in before for each in server.seen[mark:])
+        times = Counter((each.question, *each.passages) for each in server.seen)
+    assert kills >= 5
+    assert repeated == 0
     assert found.usage.calls == len(times)
-    assert sum(times.values()) - len(times) <= 8 * 2  # only calls in flight when it was killed
+    assert sum(times.values()) - len(times) <= kills * 2  # calls in flight at a kill, of which nobody has the answer
