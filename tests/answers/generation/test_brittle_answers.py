@@ -191,6 +191,8 @@ def test_the_dose_zero_is_asked_once(tmp_path: Path) -> None:
     bodies = [json.dumps(each.body, sort_keys=True) for each in server.seen]
     assert len({*bodies}) == len(bodies) <= 2 * 2 * (1 + 2 * 3 * 4)
     assert [each.name for each in found.generators] == ["m", "n"]
+    assert [each.passages for each in found.generators[0].times] == [1, 2, 3, 5, 9]
+    assert "Times of n" in repr(found)
     assert {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()} == {"m", "n"}
 
 

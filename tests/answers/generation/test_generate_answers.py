@@ -237,6 +237,26 @@ def test_the_key_is_in_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path.name
 
 
+def test_clusters_of_references_are_the_units_if_all_questions_have_one(tmp_path: Path) -> None:
+    config = write_corpus(tmp_path, generate={"model": "extractive:spans"}, asked={"measure": "exact-match"})
+    rows = [json.loads(line) for line in (tmp_path / "references.jsonl").read_text().splitlines()]
+    alone = generate_answers(config, tmp_path / "out")["system"]
+
+    def clustered(count: int) -> str:
+        named = [{**row, "cluster": at // 5} if at < count else row for at, row in enumerate(rows)]
+        return "".join(json.dumps(row) + "\n" for row in named)
+
+    (tmp_path / "references.jsonl").write_text(clustered(20))
+    found = generate_answers(config, tmp_path / "out")
+    again = evaluate_answers(str(tmp_path / "out" / "system.jsonl"), measures=["exact-match"])["exact-match"]
+    assert (found["system"].low, found["system"].high) == (again.low, again.high) != (alone.low, alone.high)
+    assert again.units == 4
+    (tmp_path / "references.jsonl").write_text(clustered(19))
+    found = generate_answers(config, tmp_path / "out")
+    assert (found["system"].low, found["system"].high) == (alone.low, alone.high)
+    assert any("a cluster is named for 19 of 20 questions" in note for note in found.notes)
+
+
 def test_a_passage_that_gives_orders_changes_nothing(tmp_path: Path) -> None:
     """It closes markers that it can guess, and says what to answer: what the model reads between them stays apart."""
     orders = (

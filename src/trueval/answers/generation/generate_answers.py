@@ -184,7 +184,9 @@ def _context(log: str) -> str:
 
 def clusters_of(questions: Sequence[AskedQuestion]) -> Ints:
     """[question] number of its cluster, where the references name one for each; else each question is its own."""
-    named = [each.about.get("cluster") for each in questions]
+    from trueval.answers.answer_logs import CLUSTER
+
+    named = [each.about.get(CLUSTER) for each in questions]
     if any(each is None for each in named):
         return np.arange(len(questions))
     return np.unique([str(each) for each in named], return_inverse=True)[1]

@@ -15,11 +15,11 @@ model = "gpt-5"
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from trueval.answers.answer_logs import NUGGET_KEYS, REFERENCE_KEYS
+from trueval.answers.answer_logs import ANSWERABLE, CLUSTER, NUGGET_KEYS, REFERENCE_KEYS
 from trueval.answers.answer_measures import MEASURES, find_measures
 from trueval.answers.generation.asked_questions import AskedQuestion, GenerationInputs, RankedDocument
 from trueval.answers.generation.generation_tables import AnswersFile
@@ -41,7 +41,7 @@ from trueval.run import Run
 JUDGED_MEASURE: Final = "correctness"
 WORDS_MEASURE: Final = "token-F1"
 # What a line of references may say beside the id: it is copied into the logs.
-COPIED: Final = (*REFERENCE_KEYS, *NUGGET_KEYS, "answerable", "cluster")
+COPIED: Final = (*REFERENCE_KEYS, *NUGGET_KEYS, ANSWERABLE, CLUSTER)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,16 @@ class GenerationPlan:
             raise Place(asked["run"]).error(f"no question of the run is in {self.corpus}. Name the run of this corpus.")
         drawn = {*sample([each.query for each in questions], asked["sample"], asked["seed"])}
         kept = tuple(each for each in questions if asked["sample"] is None or each.query in drawn)
-        return GenerationInputs(kept, texts.documents, (*texts.notes, *run.notes))
+        named = sum(CLUSTER in each.about for each in kept)
+        notes = (*texts.notes, *run.notes)
+        if 0 < named < len(kept):  # logs have clusters of all questions, or of none
+            kept = tuple(_without_cluster(each) for each in kept)
+            notes += (f"a cluster is named for {named:,} of {len(kept):,} questions: clusters are not used.",)
+        return GenerationInputs(kept, texts.documents, notes)
+
+
+def _without_cluster(question: AskedQuestion) -> AskedQuestion:
+    return replace(question, about={name: value for name, value in question.about.items() if name != CLUSTER})
 
 
 def _beside(path: Path, model: str) -> str:

@@ -16,6 +16,7 @@ from trueval.answers.generation.brittle_result import (
     SlopeDifference,
 )
 from trueval.answers.views.dose_plot import dose_plot
+from trueval.answers.views.generation import TIMES
 from trueval.report.formats import slug
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase
 from trueval.report.page_content import Figure
@@ -70,6 +71,8 @@ def view(result: BrittleAnswers) -> View:
     if effects:
         sheet_of_places = Sheet("Gold documents first, minus elsewhere", effects, EFFECTS)
         sections.append(Section("Where the answer stands", [sheet_of_places], open=True))
+    if times := [Sheet(f"Times of {each.name}", each.times, TIMES) for each in result.generators if each.times]:
+        sections.append(Section("Times by the number of passages", times))
     all_points = Sheet("Values by number of distractors", points, POINTS, only="document")
     page_points = Sheet("Every dose", points, POINTS, only="page")
     sections.append(Section("Every dose", [all_points, page_points]))
