@@ -98,6 +98,13 @@ def test_words_that_nothing_has_are_said(entries: None, trueval: Command) -> Non
     assert err == "Nothing has all of these words: zyzzyva. Fewer words find more.\n"
 
 
+def test_a_question_finds_what_has_most_of_its_words(entries: None, trueval: Command) -> None:
+    status, out, err = trueval("help", "gate", "for", "zyzzyva", "in", "CI")
+    assert (status, err) == (0, "Nothing has all of these words: ci for gate in zyzzyva. These have 4 of 5:\n")
+    assert "  docs/gate.md  " in out
+    assert trueval("help", "bfloat16", "zyzzyva").status == 1  # one word of two says too little
+
+
 @pytest.mark.parametrize(
     ("words", "page"),
     [

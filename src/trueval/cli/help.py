@@ -62,6 +62,10 @@ SYNONYMS: Final = {
 }
 
 
+# A question of several words is answered by what has so many of them, where nothing has all.
+FEWEST = 2
+
+
 class Entry(NamedTuple):
     """A searchable entry.
 
@@ -82,10 +86,10 @@ class Entry(NamedTuple):
         name, text = _words(self.name), _words(f"{self.text} {self.key}")
         return sum(2 * _begins(word, name) + _begins(word, text) for word in words)
 
-    def has_all(self, words: Sequence[str]) -> bool:
-        """Whether it contains every word."""
+    def count(self, words: Sequence[str]) -> int:
+        """Number of the words that it contains."""
         every = _words(f"{self.name} {self.text} {self.key}")
-        return all(_begins(word, every) for word in words)
+        return sum(_begins(word, every) for word in words)
 
 
 def help(
@@ -103,10 +107,15 @@ def help(
             "Say what you look for, such as: trueval help max drop. trueval --help lists every command.", err=True
         )
         raise typer.Exit(2)
-    found = [each for each in _entries() if each.has_all(wanted)]
-    if not found:
-        typer.echo(f"Nothing has all of these words: {' '.join(wanted)}. Fewer words find more.", err=True)
-        raise typer.Exit(1)
+    counts = {each: each.count(wanted) for each in _entries()}
+    most = max(counts.values())
+    found = [each for each, count in counts.items() if count == most]
+    if most < len(wanted):
+        missed = f"Nothing has all of these words: {' '.join(wanted)}."
+        if most < FEWEST:
+            typer.echo(f"{missed} Fewer words find more.", err=True)
+            raise typer.Exit(1)
+        typer.echo(f"{missed} These have {most} of {len(wanted)}:", err=True)
     for sort in ("commands", "measures", "pages", "errors"):
         of_sort = sorted(_distinct(found, sort), key=lambda each: -each.score(wanted))
         if of_sort:
