@@ -226,11 +226,11 @@ def test_where_all_find_everything_the_frontier_says_so_and_ships_what_costs_lea
     assert told.startswith("Ship sparse 1 K=5: RA-nWG@5 1.0000")
     assert (
         "; all 2 configurations inside the limits reach 1, the ceiling of RA-nWG@K, so that quality cannot tell them "
-        "apart on these queries, and it has the smallest prompt."
+        "apart on these queries, and it has the smallest prompt; the runner-up is sparse 1 K=10."
     ) in told
     told = printed(tv.frontier(tmp_path / "same"))
     assert "; all 4 configurations reach 1, the ceiling of RA-nWG@K" in told
-    assert "and it is the fastest of them and has the smallest prompt." in told
+    assert "and it is the fastest of them and has the smallest prompt; the runner-up is sparse 1 K=10." in told
     assert "Only harder questions, on which some of them fail, can say which is better." in told
     assert "More judged queries" not in told
     assert "trueval power" not in told

@@ -69,6 +69,7 @@ def test_where_all_find_everything_cost_decides_and_the_sentence_says_so() -> No
     assert any(said.startswith(f"Ship {name}: ") for name in cheapest)
     ceiling = f"; all {count} configurations reach 1, the ceiling of {sweep['quality']}, so that quality cannot tell"
     assert f"{ceiling} them apart on these queries, and it is the cheapest" in said
+    assert any(f"; the runner-up is {each['name']}. Only harder" in said for each in sweep["configurations"])
     assert "Only harder questions, on which some of them fail" in said
     sweep["configurations"][0]["measures"][sweep["configurations"][0]["quality"]]["expected"] = 0.99
     assert f"; {count - 1} of {count} configurations reach 1" in " ".join(shown(sweep).split())

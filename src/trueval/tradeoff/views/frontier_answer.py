@@ -224,8 +224,11 @@ def _ship_at_ceiling(result: FrontierResult, rule: RuleAnswer, equal: Sequence[F
     )
     words: Words = (f"Ship {chosen.name}: ", *describe_point(result, chosen, ends=True))
     words += (describe_ceiling(len(equal), len(rule.feasible), result.quality, inside), advantages)
-    named = _cheaper_tie(result, rule)
-    return (*words, *(() if named is None else (f"; {named[0].name} is ", *named[1])), ".")
+    if (named := _cheaper_tie(result, rule)) is not None:
+        return (*words, f"; {named[0].name} is ", *named[1], ".")
+    if rule.runner_up is not None:
+        words += (f"; the runner-up is {result.points[rule.runner_up].name}",)
+    return (*words, ".")
 
 
 def _none(result: FrontierResult, rule: RuleAnswer) -> Words:

@@ -150,7 +150,8 @@ def _ship_at_ceiling(
     )
     limited = " inside the limits" if _limits(result) else ""
     ceiling = describe_ceiling(len(equal), len(inside), result.quality, limited)
-    return (f"Ship {chosen.name}: ", *describe(result, chosen), f"{ceiling}{advantages}.")
+    runner_up = f"; the runner-up is {equal[1].name}"
+    return (f"Ship {chosen.name}: ", *describe(result, chosen), f"{ceiling}{advantages}{runner_up}.")
 
 
 def _overlaps(best: ConfigurationPoint, other: ConfigurationPoint) -> bool:
