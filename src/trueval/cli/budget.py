@@ -20,7 +20,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.paths import expand, find_run, refuse_repeated, with_baseline
+from trueval.cli.paths import expand, find_run, judge_paths, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 from trueval.errors import InputError, PolicyError, TruevalWarning
@@ -188,23 +188,6 @@ def budget(
     if output.out is not None:
         save(output.out, (BUDGET, result.to_dict()))
     show(BUDGET, result.to_dict(), form, percent=output.percent)
-
-
-def judge_paths(qrels: str, judges: list[str] | None) -> list[str]:
-    """The files of further judges.
-
-    Args:
-        qrels: file of the first judge.
-        judges: as `--judges` names them.
-
-    Raises:
-        typer.BadParameter: a file is there twice.
-    """
-    found = expand([path for text in judges or [] for path in in_list(text)])
-    for path in found:
-        if [qrels, *found].count(path) > 1:
-            raise typer.BadParameter(f"{path} is given twice. Name each judge once.", param_hint="--judges")
-    return found
 
 
 def _repeats(texts: list[str], named: dict[str, str]) -> dict[str, list[str]]:

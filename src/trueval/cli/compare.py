@@ -1,13 +1,14 @@
 """`trueval compare`: which of several runs is better, and with what confidence."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 import typer
 
+from trueval.cli.judges import OtherJudgeOptions
 from trueval.cli.labels import LabelOptions
 from trueval.cli.options import (
     JUDGMENTS,
@@ -164,6 +165,7 @@ def compare(
     inputs: InputOptions,
     tests: TestOptions,
     labels: LabelOptions,
+    judges: OtherJudgeOptions,
     clusters: ClusterFile = None,
     output: OutputOptions,
     shown: PairOptions,
@@ -214,6 +216,8 @@ def compare(
         from trueval.comparison.labels.corrected_results import correct_comparison
 
         found = correct_comparison(found, corrected, audit)
+    asked = (qrels, paths, scores, seen.runs, joined, chosen, rules, given)
+    found = replace(found, judges=judges.verdicts(*asked, baseline=name, level=choices.level))
     comparison = found.to_dict()
     if output.out is not None:
         save(output.out, (COMPARE, comparison))

@@ -121,3 +121,20 @@ def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
         raise typer.BadParameter(
             f"Two runs are called {names[0]!r}. Give one another name: name=path.", param_hint="RUN..."
         )
+
+
+def judge_paths(qrels: str, judges: list[str] | None) -> list[str]:
+    """The files of further judges.
+
+    Args:
+        qrels: file of the first judge.
+        judges: as `--judges` names them.
+
+    Raises:
+        typer.BadParameter: a file is there twice.
+    """
+    found = expand([path for text in judges or [] for path in filter(None, text.split(","))])
+    for path in found:
+        if [qrels, *found].count(path) > 1:
+            raise typer.BadParameter(f"{path} is given twice. Name each judge once.", param_hint="--judges")
+    return found

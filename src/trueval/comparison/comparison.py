@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from trueval.comparison.judges.judge_result import JudgeVerdicts
 from trueval.comparison.resampling.concentration import Concentration
 from trueval.comparison.resampling.run_reshuffle import RunReshuffle
 from trueval.comparison.resampling.win_probability import WinProbability
@@ -206,6 +207,7 @@ class Comparison(Result):
         notes: one-line remarks for readers.
         audit: the audit whose labels correct the values; None without one.
         corrected: corrected values of each run; None without an audit.
+        judges: verdicts by other judges, and for every judge with bounded errors; None unless asked for.
     """
 
     KIND: ClassVar = "compare"
@@ -220,6 +222,7 @@ class Comparison(Result):
     notes: tuple[str, ...] = ()
     audit: AuditSummary | None = field(default=None, metadata=OMITTED)
     corrected: tuple[CorrectedRun, ...] | None = field(default=None, metadata=OMITTED)
+    judges: JudgeVerdicts | None = field(default=None, metadata=OMITTED)
 
     @property
     def level(self) -> float:

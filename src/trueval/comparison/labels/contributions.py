@@ -121,10 +121,22 @@ def alone(standings: Standings, measure: Measure, rows: int) -> Floats:
         measure: the measure with all parameters resolved by the policy.
         rows: rows of the judgments.
     """
+    found = np.zeros(rows)
+    if len(standings.query):
+        found[standings.item] = measure.evaluate(single_lists(standings)).expected
+    return found
+
+
+def single_lists(standings: Standings) -> Standings:
+    """Standings of as many lists as there are rows: in each, this passage is the only judged one.
+
+    Args:
+        standings: standings of a run.
+    """
     number = np.arange(len(standings.query))
-    place: Ints = np.zeros(rows, dtype=np.int64)
+    place: Ints = np.zeros(int(standings.pool_item.max(initial=-1)) + 1, dtype=np.int64)
     place[standings.pool_item] = np.arange(len(standings.pool_item))
-    single = standings.select(
+    return standings.select(
         number,
         place[standings.item],
         standings.query,
@@ -133,7 +145,3 @@ def alone(standings: Standings, measure: Measure, rows: int) -> Floats:
         judged=np.ones(len(number), dtype=np.int64),
         ahead=np.maximum(standings.ahead, 0),  # no tie order is considered
     )
-    found = np.zeros(rows)
-    if len(number):
-        found[standings.item] = measure.evaluate(single).expected
-    return found

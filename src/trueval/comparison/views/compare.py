@@ -20,6 +20,7 @@ from trueval.comparison.comparison import (
 )
 from trueval.comparison.resampling.run_reshuffle import PairReshuffle, RunReshuffle
 from trueval.comparison.verdict import NO_DIFFERENCE, REVERSED, UNDECIDABLE
+from trueval.comparison.views.judges import judge_findings, judge_sections
 from trueval.comparison.views.pairs import (
     BOUNDED,
     CHANCE,
@@ -110,10 +111,11 @@ def view(result: Comparison, *, pairs: str = "") -> View:
             *_pairs(result, boards, shown, figures, pairs),
             *_reshuffle(result),
             *_corrections(result, values, differences),
+            *judge_sections(result.judges),
             choices_section("comparison", result.choices),
         ],
         csv=_csv(result),
-        findings=list(_findings(result, boards, shown, values, differences)),
+        findings=[*judge_findings(result.judges), *_findings(result, boards, shown, values, differences)],
         marks=_marks(result),
         legend=list(_legend(result)),
         notes=result.notes,

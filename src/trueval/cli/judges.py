@@ -1,0 +1,101 @@
+"""Options of other judges of a comparison: their labels, and bounds on the errors of one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import typer
+
+from trueval.cli.options import JudgeFiles
+from trueval.cli.paths import judge_paths
+
+if TYPE_CHECKING:
+    from trueval.comparison.judges.judge_result import JudgeVerdicts
+    from trueval.comparison.labels.label_source import LabelSource
+    from trueval.evaluation.scores import Scores
+    from trueval.measures import Measure
+    from trueval.policy.policy import Policy
+    from trueval.rag.context_inputs import InputRules
+    from trueval.run import Run
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OtherJudgeOptions:
+    """Whether a verdict holds for other judges."""
+
+    panel: ClassVar = "Other judges"
+
+    judges: JudgeFiles = None
+    judge_error: Annotated[
+        Literal["bounded", "by-system"] | None,
+        typer.Option(
+            help="Whether a difference has one sign for every judge whose errors an audit does not exclude: bounded by "
+            "grade, or by-system, apart for the passages that favor either run. Of sums over passages: P, DCG, RBP, "
+            "Hits, P4+, Harm. Needs --audit, or a golden set with an audit."
+        ),
+    ] = None
+
+    def verdicts(
+        self,
+        qrels: str,
+        paths: Sequence[str],
+        scores: "Sequence[Scores]",
+        runs: "Sequence[Run]",
+        joined: "LabelSource",
+        measures: "Sequence[Measure]",
+        policy: "Policy",
+        inputs: "InputRules",
+        *,
+        baseline: str | None,
+        level: float,
+        begin: Callable[[str], None] | None = None,
+    ) -> "JudgeVerdicts | None":
+        """Verdicts over judges; None unless asked for.
+
+        Args:
+            qrels: file of the first judge.
+            paths: [run] paths, read again for every other judge.
+            scores: [run] scores by the first judge.
+            runs: [run] runs, for bounds.
+            joined: judgments and audit.
+            measures: evaluated measures.
+            policy: policy of the values.
+            inputs: transformations of the input.
+            baseline: name of the run to compare the others with; None for all pairs.
+            level: level of the bounds.
+            begin: called with each path before it is read.
+
+        Raises:
+            InputError: bounds are asked for without an audit, or judges are of different scales.
+        """
+        others = judge_paths(qrels, self.judges)
+        if not others and self.judge_error is None:
+            return None
+        from trueval.comparison.judges.judge_result import JudgeVerdicts
+        from trueval.comparison.judges.judge_verdicts import bounded_verdicts, judge_verdicts
+        from trueval.comparison.labels.judge_scales import check_scales
+        from trueval.errors import InputError
+        from trueval.files.display_names import name_files
+        from trueval.rag.evaluate_files import evaluate_files
+
+        names = [file.name for file in name_files([qrels, *others])]
+        by_judge = []
+        if others:
+            judges = [inputs.read_judgments(path) for path in others]
+            list(check_scales([qrels, *others], [joined.used, *judges]))
+            rows = [list(scores)]
+            for judge in judges:
+                found = evaluate_files(judge, paths, measures, inputs=inputs, begin=begin, policy=policy)
+                rows.append(list(found.scores))
+            by_judge = list(judge_verdicts(rows, names, baseline))
+        if self.judge_error is None:
+            return JudgeVerdicts(tuple(names), tuple(by_judge), None, (), (), level)
+        if joined.audited is None:
+            raise InputError(
+                "--judge-error needs an audit, which says how often the judge errs: name its folder with --audit, or "
+                "make one by trueval golden audit."
+            )
+        bounded, refused = bounded_verdicts(
+            runs, joined.judge, joined.audited, measures, policy, error=self.judge_error, level=level, baseline=baseline
+        )
+        return JudgeVerdicts(tuple(names), tuple(by_judge), self.judge_error, tuple(bounded), tuple(refused), level)

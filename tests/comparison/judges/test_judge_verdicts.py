@@ -1,0 +1,120 @@
+"""Verdicts over judges: the worst case holds for real measures, ties included, and each judge is looked at."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from tests.comparison.judges.judge_worlds import judgments, world
+from tests.comparison.made_scores import made_scores
+
+import trueval as tv
+from trueval.comparison.judges.error_bounds import bound_errors
+from trueval.comparison.judges.judge_verdicts import _audit_counts, bounded_verdicts, judge_verdicts
+from trueval.comparison.labels.both_labels import LabelSets
+from trueval.errors import InputError, PolicyError
+from trueval.measures import parse_list
+from trueval.policy.policy import OURS
+
+MEASURES = parse_list("P(rel=2)@5 DCG@5 RBP(rel=2) Hits(rel=2)@5")
+
+
+def difference(measure, runs, labels) -> float:
+    first, second = (tv.evaluate(run, labels, [measure]).expected[:, 0] for run in runs)
+    return float((first - second).mean())
+
+
+@pytest.mark.parametrize("design", ["queries", "documents"])
+def test_the_ends_hold_the_difference_by_people_where_their_labels_are_inside(design) -> None:
+    inside = 0
+    for seed in range(6):
+        found = world(np.random.default_rng(seed), design, queries=20, documents=8, size=12)
+        counts = _audit_counts(LabelSets(found.judge, found.audit, OURS))
+        own = found.judge.frame["grade"].to_numpy().astype(int)
+        bounds = bound_errors(counts, own, 0.95)
+        true = np.zeros(bounds.least.shape, dtype=int)
+        np.add.at(true, (own, found.people.frame["grade"].to_numpy().astype(int)), 1)
+        holds = bool(((bounds.least <= true) & (true <= bounds.most)).all())
+        inside += holds
+        verdicts, refused = bounded_verdicts(found.runs, found.judge, found.audit, MEASURES, OURS)
+        assert not refused
+        for verdict, measure in zip(verdicts, MEASURES, strict=True):
+            assert verdict.difference == pytest.approx(difference(measure, found.runs, found.judge), abs=1e-12)
+            if holds:
+                assert verdict.low - 1e-12 <= difference(measure, found.runs, found.people) <= verdict.high + 1e-12
+            ahead = 1 if verdict.difference >= 0 else -1
+            assert ahead * verdict.with_ties <= min(ahead * verdict.low, ahead * verdict.high) + 1e-12
+    assert inside >= 4
+
+
+def test_an_audit_of_everything_leaves_one_difference() -> None:
+    found = world(np.random.default_rng(3), queries=10, documents=6, size=10)
+    verdicts, _ = bounded_verdicts(found.runs, found.judge, found.audit, MEASURES[:2], OURS)
+    for verdict, measure in zip(verdicts, MEASURES[:2], strict=True):
+        by_people = difference(measure, found.runs, found.people)
+        assert verdict.low == pytest.approx(by_people, abs=1e-12)
+        assert verdict.high == pytest.approx(by_people, abs=1e-12)
+
+
+def test_a_judge_that_never_errs_is_robust_with_ties_and_the_fewest_labels_turn_it() -> None:
+    """One wrong label of each query is needed: the first run has the relevant passage first, the other last."""
+    grades = np.tile([1, 0, 0, 0], (8, 1))
+    judge = judgments(grades)
+    first = tv.Run.of({f"q{q}": {"d0": 4.0, "d1": 3.0, "d2": 2.0, "d3": 1.0} for q in range(8)}, name="first")
+    last = tv.Run.of({f"q{q}": {"d1": 4.0, "d2": 3.0, "d3": 2.0, "d0": 1.0} for q in range(8)}, name="last")
+    audit = world(np.random.default_rng(0), queries=8, documents=4, size=8).audit
+    labels = audit.labels.with_columns(grade=(audit.labels["doc_id"] == "d0").cast(float))
+    audit = dataclasses.replace(audit, labels=labels, scale=(0.0, 1.0))
+    (verdict,), _ = bounded_verdicts([first, last], judge, audit, parse_list("P@1"), OURS)
+    assert (verdict.verdict, verdict.difference, verdict.low, verdict.high) == ("robust", 1.0, 1.0, 1.0)
+    # A label of d0 and one of d1 change the difference by 1/8 each: 8 of the 32 turn it.
+    assert (verdict.turning, verdict.labels, verdict.error) == (8, 32, 0.25)
+    (other,), _ = bounded_verdicts([last, first], judge, audit, parse_list("P@1"), OURS)
+    assert (other.verdict, other.difference, other.low) == ("robust", -1.0, -1.0)
+
+
+def test_a_judge_that_favors_a_system_is_bounded_by_system() -> None:
+    """Errors on the passages of the first run alone: by system the second run's labels are trusted."""
+    found = world(np.random.default_rng(5), queries=60, documents=10, size=50, errors=0.02, favor=0.5)
+    measure = parse_list("P(rel=2)@5")
+    (by_grade,), _ = bounded_verdicts(found.runs, found.judge, found.audit, measure, OURS)
+    (by_system,), _ = bounded_verdicts(found.runs, found.judge, found.audit, measure, OURS, error="by-system")
+    by_people = difference(measure[0], found.runs, found.people)
+    for verdict in (by_grade, by_system):
+        assert verdict.low <= by_people <= verdict.high
+    assert by_system.low != by_grade.low
+
+
+def test_measures_with_a_norm_of_labels_are_refused_with_the_sum_to_take() -> None:
+    found = world(np.random.default_rng(1), queries=10, documents=6, size=8)
+    verdicts, refused = bounded_verdicts(found.runs, found.judge, found.audit, parse_list("nDCG@5 RR@5"), OURS)
+    assert not verdicts
+    assert refused == [
+        "nDCG@5: its norm depends on the labels too, so that it is no sum over them; take DCG.",
+        "RR@5: it is no sum over passages; take one of P, Hits, DCG, RBP, P4+, Harm.",
+    ]
+    with pytest.raises(PolicyError, match="--judge-error must be one of bounded, by-system"):
+        bounded_verdicts(found.runs, found.judge, found.audit, MEASURES, OURS, error="none")
+
+
+def test_each_judge_and_the_jackknife() -> None:
+    values = {"A": ([0.5, 0.7], [0.4, 0.4]), "B": ([0.2, 0.3], [0.4, 0.5]), "C": ([0.5, 0.4], [0.5, 0.38])}
+    scores = [[made_scores("x", first), made_scores("y", second)] for first, second in values.values()]
+    (found,) = judge_verdicts(scores, list(values))
+    assert found.differences == pytest.approx((0.2, -0.2, 0.01))
+    assert found.mean == pytest.approx(0.01 / 3)
+    assert found.without == pytest.approx((-0.095, 0.105, 0.0), abs=1e-12)
+    assert (found.turned_by, found.deciding) == (("B",), "A")
+    assert found.verdict == "turned by judge B"
+    (same,) = judge_verdicts([scores[0], scores[0]], ["A", "A2"])
+    assert (same.verdict, same.deciding) == ("robust", None)
+    (equal,) = judge_verdicts([[scores[0][0], made_scores("y", [0.5, 0.7])]] * 2, ["A", "B"])
+    assert equal.verdict == "no difference"
+    with pytest.raises(InputError, match="need at least 2"):
+        list(judge_verdicts(scores[:1], ["A"]))
+
+
+def test_a_judge_without_the_queries_is_named() -> None:
+    scores = [[made_scores("x", [0.1, 0.2]), made_scores("y", [0.2, 0.2])] for _ in range(2)]
+    scores[1] = [made_scores(each.name, [np.nan, np.nan]) for each in scores[1]]
+    with pytest.raises(InputError, match="no query has a value for x and y by the labels of B"):
+        list(judge_verdicts(scores, ["A", "B"]))
