@@ -133,6 +133,19 @@ def test_a_width_is_explained_where_it_stands(trueval: Command, worlds: dict[str
         f"{plan['least_width']:.4f} with everything graded; --width W names another target."
     ) in words
     assert f"--size {30 + plan['more_units']}" in words
+    found_by_name = {
+        run["name"]: entry["corrected"]["estimate"]
+        for run in told["runs"]
+        for entry in run["corrected"]
+        if entry["measure"] == "nDCG@5"
+    }
+    first, second, _ = sorted(found_by_name, key=lambda name: -found_by_name[name])
+    (between,) = [
+        abs(each["corrected"]["estimate"])
+        for each in told["differences"]
+        if each["measure"] == "nDCG@5" and {each["first"], each["second"]} == {first, second}
+    ]
+    assert f"These labels separate {first} from {second}, the next by them: the difference is +{between:.4f} [" in words
     assert "halfway" not in trueval(*asked, "--width", 0.05).out
 
 
@@ -142,7 +155,7 @@ def test_runs_that_are_equal_are_said_to_be(trueval: Command, worlds: dict[str, 
     words = " ".join(trueval("golden", "correct", world.golden, *world.runs, "-m", "P@10", columns=200).out.split())
     assert words.startswith("honest, flattered and weak are equal in P@10: 0.8000 [")
     assert "stays first" not in words
-    assert "do not separate the two" not in words
+    assert "separate" not in words.partition("People graded")[0]
 
 
 def test_passages_alone_say_how_measures_of_contexts_are_corrected(

@@ -164,9 +164,9 @@ def _separation(
         if {value.first, value.second} == {best.name, second}:
             shown = each if value.first == best.name else each.turn("")
             end = shown.corrected.low if shown.corrected.estimate > 0 else -shown.corrected.high
-            decided = "These labels separate the two" if end > 0 else "These labels do not separate the two"
+            decided = "These labels separate" if end > 0 else "These labels do not separate"
             return (
-                f"{decided}: {best.name} less {second} is ",
+                f"{decided} {best.name} from {second}, the next by them: the difference is ",
                 shown.quantity("corrected"),
                 " ",
                 shown.quantity("corrected", interval=True),
