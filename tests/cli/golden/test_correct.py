@@ -158,6 +158,13 @@ def test_runs_that_are_equal_are_said_to_be(trueval: Command, worlds: dict[str, 
     assert "separate" not in words.partition("People graded")[0]
 
 
+def test_a_value_without_an_interval_says_so(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
+    """The first document of every list is relevant at grade 1, so that graded queries are all alike."""
+    world = worlds["queries"]
+    words = " ".join(trueval("golden", "correct", world.golden, world.runs[0], "-m", "RR", columns=200).out.split())
+    assert words.startswith("RR of honest is 1.0000 (no interval yet) corrected by people's labels; 1.0000 by the")
+
+
 def test_passages_alone_say_how_measures_of_contexts_are_corrected(
     trueval: Command,  # noqa: F811
     worlds: dict[str, World],

@@ -124,11 +124,9 @@ def _answer(result: Corrected, values: Sequence[CorrectedRow], differences: Sequ
     found = leaders(mine)
     best = mine[0] if found is None else found[1]
     measure = best.measure
-    corrected = (
-        Quantity(best.corrected, "estimate"),
-        " ",
-        Quantity(best.value, "corrected", INTERVAL),
-    )
+    known = best.corrected.low == best.corrected.low
+    interval = (" ", Quantity(best.value, "corrected", INTERVAL)) if known else (" (no interval yet)",)
+    corrected = (Quantity(best.corrected, "estimate"), *interval)
     judged = Quantity(best.judge, "estimate")
     sentence: Sentence
     equal: list[str] = []
