@@ -118,6 +118,13 @@ def test_an_audit_decides_what_labels_add() -> None:
     whole = tv.budget(runs, judge, "P@3", audit=sample, half_width=pair.half_width * 0.9).measures[0].differences[0]
     bought = whole.shorter.audited
     assert bought is None or bought.labels == 8 * bought.audited
+    priced = tv.budget(runs, judge, "P@3", audit=sample, prices=UnitPrices(5, 0.1, 0)).measures[0].differences[0]
+    least = priced.shorter.cheapest
+    # 6 of the 12 queries are not audited yet, and the new ones can be.
+    assert least.audited <= 6 + least.questions
+    # The judge grades the new queries, and people audit.
+    assert least.labels == 8 * least.questions + 8 * least.audited
+    assert least.cost == pytest.approx(5 * least.questions + 0.1 * least.labels)
     with pytest.raises(PolicyError, match="An audit is of one judge"):
         tv.budget(runs, [judge, judged(4)], "P@3", audit=sample)
 

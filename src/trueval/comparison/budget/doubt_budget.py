@@ -214,6 +214,7 @@ def budget_of_scores(
         **choices._asdict(),
         "prices": None if choices.prices is None else choices.prices._asdict(),
         "labels_per_question": measured[0].labels,
+        "audit": None if corrected is None else corrected.design,
         "policy": first.policy.to_dict(),
     }
     return Budget(names, repeats, titles, choices.baseline, recorded, found, tuple(dict.fromkeys(notes)))

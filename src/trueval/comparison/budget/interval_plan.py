@@ -177,6 +177,8 @@ class IntervalPlan(NamedTuple):
     def _purchase(self, more: Purchases, work: Workload, prices: UnitPrices | None) -> Purchase:
         """What so many more of each are, and cost."""
         labels, answers = self._work(more, work)
+        if self.counts.audited is not None and (then := self.more(more).audited) is not None:
+            more = more._replace(audited=then - self.counts.audited)  # no more than there are
         cost = None if prices is None else float(self._cost(more, work, prices)[0])
         width = float(self.half_widths(self.more(more))[0])
         questions, repeats, judges, audited, *work_units = (

@@ -135,12 +135,15 @@ def _cure(result: Budget, pair: Doubt) -> Sentence:
         return "Nothing varies, so nothing shortens the interval."
     aim = "Half of it" if result.choices["half_width"] is None else f"A half width of {shorter.target:.4g}"
     currency = _currency(result)
-    if shorter.cheapest is not None:
-        words = f"{aim} takes {_bought(shorter.cheapest, currency)}."
-    elif shorter.questions is not None:
-        words = f"{aim} takes {_bought(shorter.questions, currency)}."
+    audit = str(result.choices["audit"] or "")
+    ways = (shorter.cheapest, shorter.questions, shorter.audited, shorter.judges, shorter.repeats)
+    found = next((each for each in ways if each is not None), None)
+    if found is not None:
+        words = f"{aim} takes {_bought(found, currency, audit)}."
+    elif result.choices["prices"]:
+        words = f"{aim} is not reached by any of the numbers that were tried."
     else:
-        words = f"{aim} is not reached by more questions alone."
+        words = f"{aim} is not reached by more of one kind alone; --prices looks for the cheapest of all together."
     return f"{words} {_format_words(pair)}"
 
 
@@ -153,13 +156,14 @@ def _format_words(pair: Doubt) -> str:
     return f"Scores in float32 can at most remove {what}, {percent(saved)} of the interval of tie-broken values."
 
 
-def _bought(one: Purchase, currency: str) -> str:
-    """What is bought, in words: "40 more questions (1,200 labels, 12.00 USD)"."""
+def _bought(one: Purchase, currency: str, audit: str) -> str:
+    """What is bought, in words: "40 more questions (1,200 labels, cost 12.00 USD)"."""
+    unit = ("query", "queries") if audit == "queries" else ("passage", "passages")
     counts = (
         (one.questions, "more question", "more questions"),
         (one.repeats, "more repeat of each system", "more repeats of each system"),
         (one.judges, "more judge", "more judges"),
-        (one.audited, "more audited unit", "more audited units"),
+        (one.audited, f"more audited {unit[0]}", f"more audited {unit[1]}"),
     )
     words = [count_phrase(count, single, several) for count, single, several in counts if count]
     if not words:
@@ -221,7 +225,7 @@ def _sheets(result: Budget, found: MeasureBudget) -> Iterator[AnySheet]:
         Column("±", lambda row: row.half_width, FRACTION),
         *shares,
         _share_column("ties", "ties"),
-        Column("±, tie-\nbroken", lambda row: row.tie_broken_half_width, FRACTION, leaves=1),
+        Column("±,\ntie-broken", lambda row: row.tie_broken_half_width, FRACTION, leaves=1),
     ]
     pairs = found.differences
     shown: list[tuple[Only, Sequence[Doubt]]] = [("", pairs)]
