@@ -209,7 +209,7 @@ class _Answers:
             name = one.request.log.partition(" ")[0]
             sums = self.sums.setdefault(name, np.zeros((5, len(place))))
             at = place[one.request.query]
-            sums[:, at] += (*_bounds(one, values), *_is_abstention(one), 1.0)
+            sums[:, at] += (*_bounds(one, values), *_abstention_bounds(one), 1.0)
 
     def values(self, kind: str, place: str, *, abstained: bool = False) -> DoseValues:
         """Values by dose."""
@@ -344,7 +344,7 @@ def _bounds(one: Answered, values: Mapping[str, Mapping[str, QuestionValue]]) ->
     return found.low, found.high
 
 
-def _is_abstention(one: Answered) -> tuple[float, float]:
+def _abstention_bounds(one: Answered) -> tuple[float, float]:
     """Whether it abstained: any of both where the answer is not known."""
     return (0.0, 1.0) if one.generation.problem else (float(one.abstained), float(one.abstained))
 
