@@ -22,10 +22,16 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+def pytest_collection() -> None:
+    """Collecting tests makes objects that stay: a search for garbage among them finds nothing."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Tests and the modules that they import stay to the end, so that no search for garbage goes through them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import trueval
 ROLES = {
     "Embedder": "trueval.models.embedder",
     "Reranker": "trueval.models.reranker",
+    "Generator": "trueval.models.generator",
     "Index": "trueval.retrieval.indexes.index",
     "Retriever": "trueval.retrieval.live.retriever",
     "Judge": "trueval.golden.judge.judge",

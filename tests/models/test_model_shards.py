@@ -68,7 +68,8 @@ def run(recipe: str, folder: Path, candidates: Candidates, store: Path | None, e
     return model_outputs(loaded[folder], SAMPLE, candidates, folder=store, executor=executor)
 
 
-@pytest.mark.parametrize("recipe", [pytest.param(RERANKER, marks=pytest.mark.slow), "late-interaction"])
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [RERANKER, "late-interaction"])
 def test_the_bytes_do_not_depend_on_who_computes(
     recipe: str, folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
 ) -> None:
