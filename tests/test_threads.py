@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from trueval import threads
 from trueval.errors import InputError
-from trueval.threads import LOCAL, Executor, Processes, Threads, in_threads, side_by_side
+from trueval.threads import LOCAL, Executor, Futures, Processes, Threads, as_finished, in_threads, side_by_side
 
 
 def test_results_keep_the_order_of_the_items(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,6 +47,23 @@ def test_any_executor_may_take_the_work(monkeypatch: pytest.MonkeyPatch) -> None
     seen: list[str] = []
     assert in_threads(lambda item: seen.append(item) or item.upper(), ["a", "b"]) == ["A", "B"]
     assert seen == ["b", "a"]
+
+
+def test_results_come_as_they_finish_where_the_order_does_not_matter() -> None:
+    done = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            assert done.wait(10)
+        elif item == 4:
+            done.set()
+        return item
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(as_finished(Futures(pool), work, range(5)))
+    assert sorted(found) == [0, 1, 2, 3, 4]
+    assert found.index(0) >= 3  # in the order of the items it would have held up the others
+    assert list(as_finished(LOCAL, abs, [-1, 2])) == [1, 2]
 
 
 def test_two_things_are_done_side_by_side() -> None:

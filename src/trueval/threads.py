@@ -75,6 +75,9 @@ class Processes:
     Args:
         count: number of processes; None for one per processor.
 
+    Attributes:
+        workers_here: number of processes, which share the memory of this machine.
+
     >>> with Processes(1) as executor:
     ...     list(executor.map(abs, [-1, 2]))
     [1, 2]
@@ -84,7 +87,7 @@ class Processes:
         from concurrent.futures import ProcessPoolExecutor  # late: most work uses threads
         from multiprocessing import get_context
 
-        count = self._count = count or os.cpu_count() or 1
+        count = self.workers_here = count or os.cpu_count() or 1
         # Forked processes would wait for threads that they do not have (forks.py).
         self._pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else None
 
@@ -103,7 +106,13 @@ class Processes:
         Raises:
             InputError: a process was ended from outside.
         """
-        return map(work, items) if self._pool is None else _map_ahead(self._pool, work, items, 2 * self._count)
+        return map(work, items) if self._pool is None else _map_ahead(self._pool, work, items, 2 * self.workers_here)
+
+    def as_finished(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+        """Yield results as they finish; otherwise as `map`."""
+        if self._pool is None:
+            return map(work, items)
+        return _map_ahead(self._pool, work, items, 2 * self.workers_here, ordered=False)
 
 
 class Futures:
@@ -122,8 +131,15 @@ class Futures:
         Raises:
             InputError: a worker was ended from outside.
         """
+        return _map_ahead(self._pool, work, items, self._ahead())
+
+    def as_finished(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+        """Yield results as they finish; otherwise as `map`."""
+        return _map_ahead(self._pool, work, items, self._ahead(), ordered=False)
+
+    def _ahead(self) -> int:
         workers = getattr(self._pool, "_max_workers", None)
-        return _map_ahead(self._pool, work, items, 2 * workers if isinstance(workers, int) else IN_FLIGHT)
+        return 2 * workers if isinstance(workers, int) else IN_FLIGHT
 
 
 def as_executor(given: Any) -> Executor | None:
@@ -146,8 +162,22 @@ def as_executor(given: Any) -> Executor | None:
     return Futures(given)
 
 
-def _map_ahead(pool: Any, work: Callable[[Item], Result], items: Iterable[Item], ahead: int) -> Iterator[Result]:
-    """Results in the order of the items, with at most so many items unfinished: a slow one does not stop the others."""
+def as_finished(executor: Executor, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterable[Result]:
+    """Results in the order in which they finish, of an Executor with `as_finished`; of others in that of the items.
+
+    What is shown of the progress is then that of all workers, also while one of them is slow.
+
+    >>> sorted(as_finished(LOCAL, abs, [-1, 2]))
+    [1, 2]
+    """
+    finished: Callable[..., Iterable[Result]] = getattr(executor, "as_finished", executor.map)
+    return finished(work, items)
+
+
+def _map_ahead(
+    pool: Any, work: Callable[[Item], Result], items: Iterable[Item], ahead: int, *, ordered: bool = True
+) -> Iterator[Result]:
+    """Results, in the order of the items or not, with at most so many unfinished: a slow one stops no other."""
     rest, futures = iter(items), deque[Future[Result]]()
     unfinished = set[Future[Result]]()
     try:
@@ -162,10 +192,12 @@ def _map_ahead(pool: Any, work: Callable[[Item], Result], items: Iterable[Item],
                 unfinished.add(futures[-1])
             if not futures:
                 return
-            if futures[0].done():
-                yield futures.popleft().result()
-            else:
+            finished = next((each for each in ([futures[0]] if ordered else futures) if each.done()), None)
+            if finished is None:
                 wait(unfinished, return_when=FIRST_COMPLETED)
+            else:
+                futures.remove(finished)
+                yield finished.result()
     except BrokenExecutor as error:
         raise InputError(
             "A worker process was killed from outside, as happens when memory runs out. "

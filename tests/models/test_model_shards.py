@@ -13,6 +13,7 @@ import pytest
 
 from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, PolicyError
+from trueval.files.source.memory_estimate import memory
 from trueval.judgments import Judgments
 from trueval.models import model_shards
 from trueval.models.loading import load_model
@@ -141,7 +142,39 @@ def test_a_shard_says_what_it_needs(folder_of: Callable[[str], Path], candidates
     run(RERANKER, folder_of(RERANKER), candidates, None, Elsewhere(change=look))
     here, there = seen[:2]
     assert (here.gpus, there.gpus) == (0, 1)
-    assert here.memory > there.memory > model_shards.LIBRARIES  # activations are on the accelerator there
+    model = loaded[folder_of(RERANKER)]
+    weights = sum(each.nbytes for each in model.model.parameters())
+    stored = sum(file.stat().st_size for file in folder_of(RERANKER).glob("*.safetensors"))
+    longest = len(f"what keeps wing 1 in the air?{'the wing number 14 ' * 5}") // 3 + 2
+    config = model.model.config
+    batch = 2 * min(longest, model.max_length) * (4 * config.hidden_size + 2 * config.intermediate_size) * 2
+    # Its files are float32, the model bfloat16: both are in memory while it loads.
+    assert here.memory == model_shards.LIBRARIES + weights + max(stored, batch)
+    assert there.memory == model_shards.LIBRARIES + weights + model_shards.CONTEXT + stored
+
+
+def test_a_worker_without_the_memory_is_refused_before_it_loads_a_model(
+    folder_of: Callable[[str], Path], candidates: Candidates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(RERANKER, folder_of(RERANKER), candidates, None, None)
+    monkeypatch.setattr(model_shards.ModelSource, "open", lambda source: pytest.fail("the model was loaded"))
+    with memory("100M"), pytest.raises(InputError) as caught:
+        run(RERANKER, folder_of(RERANKER), candidates, None, Elsewhere())
+    assert str(caught.value).startswith(f"pairs, shard 1 of 7, on {socket.gethostname()}: a worker needs about ")
+    assert "100.0 MiB may be taken, as --memory or TRUEVAL_MEMORY says" in str(caught.value)
+    executor = Elsewhere()
+    executor.workers_here = 5  # type: ignore[attr-defined]
+    monkeypatch.setattr(model_shards, "free_memory", lambda: 2 << 30)
+    with pytest.raises(InputError, match=r"5 of them more than the 2\.0 GiB that are free\. Take --on processes:3, "):
+        run(RERANKER, folder_of(RERANKER), candidates, None, executor)
+    assert executor.done == []
+    monkeypatch.setattr(model_shards, "free_memory", lambda: 0)
+    monkeypatch.setattr(model_shards, "resident_memory", lambda: 1 << 20)
+    with pytest.raises(
+        InputError,
+        match=r"pairs, shard 1 of 7, on .*: a worker needs about .* and 1\.0 MiB is free.*run the same command",
+    ):
+        run(RERANKER, folder_of(RERANKER), candidates, None, Elsewhere())
 
 
 def test_executors_of_other_packages_are_taken(

@@ -13,6 +13,7 @@ SCRIPT = """
 import json, os, sys, warnings
 from trueval.errors import InputError
 from trueval.scale.ray_executor import Ray
+from trueval.threads import Needs
 
 mark = sys.argv[1]
 
@@ -21,6 +22,11 @@ def work(item):
         open(mark, "w").close()
         os.kill(os.getpid(), 9)
     return item * item
+
+class Large:
+    needs = Needs(memory=1 << 50)
+    def __str__(self):
+        return "documents, shard 1 of 2"
 
 def refuse(item):
     raise InputError(f"item {item} is bad.")
@@ -42,6 +48,7 @@ with warnings.catch_warnings(record=True) as caught:
         found["results"] = list(executor.map(work, iter(range(12))))
         found["nothing"] = list(executor.map(work, []))
         found["refused"] = error(lambda: list(executor.map(refuse, range(3))))
+        found["large"] = error(lambda: list(executor.map(work, [Large()])))
         found["ended"] = error(lambda: list(executor.map(end, ["documents, shard 1 of 2"])))
 found["address"] = error(lambda: Ray("127.0.0.1:1"))
 found["client"] = error(lambda: Ray("ray://127.0.0.1:10001"))
@@ -57,6 +64,9 @@ def test_ray_gives_results_in_order_and_tells_what_fails(trial: Callable[..., st
         "No cluster is named by ray:HOST:PORT or RAY_ADDRESS: Ray was started on this machine, for this work."
     ]
     assert found["refused"] == ["InputError", "item 0 is bad."]
+    assert found["large"][0] == "InputError"
+    assert found["large"][1].startswith("documents, shard 1 of 2: a worker needs about 1048576.0 GiB of memory, and ")
+    assert "add a machine with more." in found["large"][1]
     name, told = found["ended"]
     assert name == "InputError"
     assert told.startswith("documents, shard 1 of 2: lost with its worker 4 times, the last time")

@@ -57,14 +57,22 @@ def bars() -> "Iterator[Callable[[str], Step]]":
     """
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn, Task
+    from rich.text import Text
+
+    from trueval.cli.progress import speed_text
 
     console = Console(stderr=True)
     if not console.is_terminal:
         with Heartbeat() as beat:
             yield lambda name: _report_to_heartbeat(beat, name)
         return
-    with Progress(console=console, transient=True) as shown:
+
+    class Speed(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(speed_text(task.speed or 0))
+
+    with Progress(*Progress.get_default_columns(), Speed(), console=console, transient=True) as shown:
 
         def bar(name: str) -> "Step":
             tasks: dict[str, Any] = {}

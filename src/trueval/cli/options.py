@@ -225,7 +225,8 @@ Memory = Annotated[
         "--memory",
         metavar="SIZE",
         callback=_let_take,
-        help="Memory that reading one file may take, such as 8G; more is refused. Default: half of what is free.",
+        help="Memory that reading one file, or a worker of --on, may take, such as 8G; more is refused. Default: half "
+        "of what is free, and for workers all of it.",
         rich_help_panel=JUDGED,
     ),
 ]

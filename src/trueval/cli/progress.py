@@ -23,6 +23,7 @@ class Heartbeat:
 
     def __init__(self) -> None:
         self._what, self._done, self._of = "", 0, 0
+        self._first = 0  # amount that was done when the part began, by an earlier command among others
         self._began = self._part_began = time.perf_counter()
         self._over = Event()
         self._thread = Thread(target=self._say_every_minute, daemon=True)
@@ -44,7 +45,7 @@ class Heartbeat:
             of: total amount; 0 if unknown.
         """
         if what != self._what:
-            self._part_began = time.perf_counter()
+            self._part_began, self._first = time.perf_counter(), done
         self._what, self._done, self._of = what, done, of
 
     def _say_every_minute(self) -> None:
@@ -56,8 +57,21 @@ class Heartbeat:
         what, done, of = self._what, self._done, self._of
         far = f", {done:,} of {of:,}" if of else f", {done:,}" if done else ""
         share = f" ({100 * done / of:.0f} %)" if of and done else ""
-        left = (now - self._part_began) * (of - done) / done if of and done else 0
-        return f"{what}{far}{share}, after {_time(now - self._began)}{f', about {_time(left)} left' if left else ''}"
+        speed = (done - self._first) / max(now - self._part_began, 1e-9)
+        left = f", about {_time((of - done) / speed)} left" if of > done and speed > 0 else ""
+        pace = f", {speed_text(speed)}" if speed > 0 else ""
+        return f"{what}{far}{share}{pace}, after {_time(now - self._began)}{left}"
+
+
+def speed_text(speed: float) -> str:
+    """Items a second in words; empty for none.
+
+    >>> speed_text(1234.5), speed_text(0.25), speed_text(0)
+    ('1,234 a second', '15 a minute', '')
+    """
+    if speed <= 0:
+        return ""
+    return f"{speed:,.0f} a second" if speed >= 10 else f"{60 * speed:,.3g} a minute"
 
 
 def _time(seconds: float) -> str:

@@ -25,19 +25,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import InputError, TruevalError
 from trueval.files.atomic_files import write_whole
+from trueval.files.source.memory_estimate import VARIABLE, chosen_limit, format_size, free_memory, resident_memory
 from trueval.models.known_outputs import drop_model_path
 from trueval.models.local_model import LocalModel
 from trueval.models.model_location import need
 from trueval.models.model_settings import settings_of
 from trueval.models.output_part import OutputCache, Step, item_keys, read_shard, shards_of, write_shard
-from trueval.threads import Executor, Needs, Threads
+from trueval.threads import Executor, Needs, Threads, as_finished
 from trueval.version import __version__
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LIBRARIES: Final = 1 << 30  # bytes of a process that has imported torch and transformers, an upper bound
-ACTIVATIONS: Final = 1 << 16  # bytes of activations per token and text of a batch: 4 bytes x 16 arrays x 1,024
+# Bytes of a process that has imported torch, transformers and sentence-transformers: 508 MiB measured on Linux. The
+# context of an accelerator comes on top, which was not measured.
+LIBRARIES: Final = 512 << 20
+CONTEXT: Final = 512 << 20
+BYTES_OF_TOKEN: Final = 3  # of UTF-8, at least: a character of Chinese; English has 4 to 5
+WIDTH: Final = 4 * 1024 + 2 * 4096  # of a model whose configuration does not tell its sizes
 CUDA: Final = "cuda"
 MARK: Final = ".shared-"
 
@@ -52,12 +57,17 @@ class ModelSource(NamedTuple):
         build: class of a model that runs on this machine, or a function that gives the model itself.
         options: what it is called with.
         weights: bytes of its weights.
+        loading: bytes of the files that are read to make weights of another format; 0 where files are mapped as they
+            are.
+        width: numbers that a forward pass holds for each token: 4 hidden + 2 intermediate ones, as measured.
     """
 
     settings: Mapping[str, Any]
     build: Callable[..., Any]
     options: Mapping[str, Any]
     weights: int
+    loading: int = 0
+    width: int = WIDTH
 
     @classmethod
     def of(cls, model: Any, settings: Mapping[str, Any]) -> ModelSource:
@@ -68,7 +78,7 @@ class ModelSource(NamedTuple):
         options = {each.name: getattr(model, each.name) for each in fields(model) if each.init}
         network: Any = getattr(model, "model", None)
         weights = sum(each.nbytes for each in network.parameters()) if hasattr(network, "parameters") else 0
-        return cls(decided, type(model), options, weights)
+        return cls(decided, type(model), options, weights, _bytes_read(model, weights), _width(network))
 
     def open(self) -> Any:
         """The model, loaded when this process first needs it.
@@ -101,6 +111,22 @@ class ModelSource(NamedTuple):
 
 def _itself(model: Any) -> Any:
     return model
+
+
+def _bytes_read(model: LocalModel, weights: int) -> int:
+    """Bytes of weights in files of another format, which are in memory beside those of the model while it loads."""
+    stored = sum(file.stat().st_size for file in Path(model.place.path).glob("*.safetensors"))
+    return stored if abs(stored - weights) > weights // 10 else 0
+
+
+def _width(network: Any) -> int:
+    """Numbers per token in a layer of a network, from the first configuration that tells its sizes."""
+    for module in network.modules() if hasattr(network, "modules") else ():
+        config = getattr(module, "config", None)
+        hidden, between = getattr(config, "hidden_size", None), getattr(config, "intermediate_size", None)
+        if isinstance(hidden, int) and isinstance(between, int):
+            return 4 * hidden + 2 * between
+    return WIDTH
 
 
 class ModelShard(NamedTuple):
@@ -138,13 +164,28 @@ class ModelShard(NamedTuple):
 
     @property
     def needs(self) -> Needs:
-        """Processors, accelerators and memory of a worker: the weights, the libraries, and the longest batch."""
+        """Processors, accelerators and memory of a worker: libraries, weights, the larger of loading and a batch."""
         settings = self.source.settings
         gpus = int(str(settings.get("device", "")).startswith(CUDA))
-        longest = max(map(_characters, self.items), default=0)
+        longest = max(map(_size, self.items), default=0) // BYTES_OF_TOKEN + 2
         tokens = min(int(settings.get("max_length") or longest), longest)
-        batch = ACTIVATIONS * tokens * int(settings.get("batch_size", 1))
-        return Needs(int(settings.get("threads", 1) or 1), gpus, self.source.weights + LIBRARIES + batch * (not gpus))
+        texts = min(int(settings.get("batch_size", 1)), len(self.items))
+        batch = texts * tokens * self.source.width * (4 if settings.get("dtype") == "float32" else 2)
+        more = CONTEXT + self.source.loading if gpus else max(self.source.loading, batch)
+        return Needs(int(settings.get("threads", 1) or 1), gpus, LIBRARIES + self.source.weights + more)
+
+    def check_memory(self) -> None:
+        """Refuse to work where there is too little memory, before a model is loaded.
+
+        Raises:
+            InputError: there is.
+        """
+        needed, free = self.needs.memory, free_memory() + resident_memory()
+        if needed > free:
+            raise InputError(
+                f"a worker needs about {format_size(needed)} of memory, and {format_size(free)} is free. Take a "
+                "smaller batch size, fewer workers, or a machine with more."
+            )
 
     def __str__(self) -> str:
         """Its name in messages."""
@@ -177,6 +218,7 @@ def compute_shard(shard: ModelShard) -> ComputedShard:
         here = (shard.file.parent / shard.mark).exists()
         if here and _is_kept(shard):  # by a worker that was lost before it could tell
             return ComputedShard(shard.number, len(shard.items), None, 0.0)
+        shard.check_memory()
         model = shard.source.open()
         began = time.perf_counter()
         outputs = getattr(model, shard.method)(shard.items, shard.called)
@@ -223,7 +265,7 @@ class SharedPart:
             processors by itself.
 
         Raises:
-            InputError: as `compute_shard`.
+            InputError: as `compute_shard`, or a worker would have too little memory.
         """
         method = getattr(self.kept.part.forward, "__name__", "")
         bound = getattr(self.kept.part.forward, "__self__", None) is self.model
@@ -233,10 +275,13 @@ class SharedPart:
         self.missing = [at for at, chosen in enumerate(self.shards) if self.kept.sound_shard(at, chosen) is None]
         if len(self.missing) < 2:
             return False
+        self._check_memory(executor, next(self._jobs(method, "")))
         total = len(self.kept.part.items)
         done = total - sum(len(self.shards[at]) for at in self.missing)
+        if step is not None:
+            step(self.kept.part.name, done, total)  # what follows is the speed of the workers
         with self._mark() as mark:
-            for found in executor.map(compute_shard, self._jobs(method, mark)):
+            for found in as_finished(executor, compute_shard, self._jobs(method, mark)):
                 if found.data is not None:
                     write_whole(self.kept.shard_file(found.number), partial(_write, found.data))
                 self.kept.now += found.seconds
@@ -244,6 +289,28 @@ class SharedPart:
                 if step is not None:
                     step(self.kept.part.name, done, total)
         return True
+
+    def _check_memory(self, executor: Executor, shard: ModelShard) -> None:
+        """Refuse workers that would not have the memory of the first shard, whose texts are the longest.
+
+        Raises:
+            InputError: they exceed --memory each, or together what this machine has free.
+        """
+        needed, most = shard.needs.memory, chosen_limit()
+        told = f"{shard}, on {socket.gethostname()}: a worker needs about {format_size(needed)} of memory"
+        if most is not None and needed > most:
+            raise InputError(
+                f"{told}, and {format_size(most)} may be taken, as --memory or {VARIABLE} says. Allow more, or take a "
+                "smaller batch size."
+            )
+        workers, free = int(getattr(executor, "workers_here", 0)), free_memory()
+        if workers * needed > free:
+            fit = free // needed
+            cure = f"--on processes:{fit}" if fit > 1 else "--on threads"
+            raise InputError(
+                f"{told}, and {workers} of them more than the {format_size(free)} that are free. Take {cure}, a "
+                "smaller batch size, or a machine with more."
+            )
 
     @contextmanager
     def _mark(self) -> Iterator[str]:
@@ -288,5 +355,6 @@ def _write(data: bytes, path: Path) -> None:
     path.write_bytes(data)
 
 
-def _characters(item: str | tuple[str, ...]) -> int:
-    return len(item) if isinstance(item, str) else sum(map(len, item))
+def _size(item: str | tuple[str, ...]) -> int:
+    """Bytes of a text, or of a pair."""
+    return sum(len(text.encode("utf-8", "replace")) for text in ([item] if isinstance(item, str) else item))

@@ -1,8 +1,5 @@
 """Ray as an Executor: each shard goes to an actor on some machine of a cluster, which keeps its model for the next.
 
-    with Ray("10.0.0.1:6379") as executor:
-        trueval.retrieve("corpus", pipeline="pipeline.toml", executor=executor)
-
 Ray places actors by what a shard says it needs (processors, accelerators, memory), starts them, and tells when a worker
 or a machine is lost. An actor has one shard at a time and is given one only once it runs, so that no shard waits for a
 machine that does not come, while others are free. What is lost with a worker is given to another one.
@@ -75,9 +72,16 @@ class Ray:
             InputError: an item was lost with its worker several times, or no machine has what the items need.
             Exception: what the work raised.
         """
+        return self._results(work, items, ordered=True)
+
+    def as_finished(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+        """Yield results as they finish; otherwise as `map`."""
+        return self._results(work, items, ordered=False)
+
+    def _results(self, work: Callable[[Item], Result], items: Iterable[Item], *, ordered: bool) -> Iterator[Result]:
         pool = _Pool(self._ray, work, iter(items))
         try:
-            yield from pool.results()
+            yield from pool.results(ordered=ordered)
         finally:
             pool.end()
 
@@ -91,12 +95,7 @@ class _Given(NamedTuple):
 
 
 class _Pool:
-    """The workers of one map.
-
-    Args:
-        work: function of an item.
-        items: read one at a time, as workers are free.
-    """
+    """The workers of one map, whose items are read one at a time, as workers are free."""
 
     def __init__(self, ray: Any, work: Callable[[Any], Any], items: Iterator[Any]) -> None:
         self.ray, self.items, self.count = ray, items, 0
@@ -111,13 +110,13 @@ class _Pool:
         self.served = time.monotonic()
         self.more = True  # whether items may be left
 
-    def results(self) -> Iterator[Any]:
-        """The results in order."""
+    def results(self, *, ordered: bool) -> Iterator[Any]:
+        """The results, in the order of the items or as they finish."""
         at = 0
         while True:
             self._give()
-            while at in self.done:
-                yield self.done.pop(at)
+            while at in self.done if ordered else self.done:
+                yield self.done.pop(at) if ordered else self.done.popitem()[1]
                 at += 1
             if at == self.count and not self.more and not self.again:
                 return
@@ -140,9 +139,10 @@ class _Pool:
         if waiting and not self.starting:
             if not self.busy and (given := self._next()) is not None:  # what an item needs is known from the first
                 self.needs = getattr(given.item, "needs", Needs())
+                self._check_memory(given.item)
                 self.again.appendleft(given)
             if self.more or self.again:
-                options = {"num_cpus": self.needs.cpus, "num_gpus": self.needs.gpus, "memory": self._memory()}
+                options = {"num_cpus": self.needs.cpus, "num_gpus": self.needs.gpus, "memory": self.needs.memory}
                 worker = self.kind.options(**options, max_restarts=0).remote()
                 self.starting[worker.ready.remote()] = worker
 
@@ -160,10 +160,16 @@ class _Pool:
                 return _Given(self.count - 1, item, 0)
         return None
 
-    def _memory(self) -> int:
-        """Memory of a worker; no more than the largest machine has, since it is an estimate."""
-        most = max((int(each["Resources"].get("memory", 0)) for each in self._machines()), default=0)
-        return min(self.needs.memory, most) if most else self.needs.memory
+    def _check_memory(self, item: object) -> None:
+        """Refuse an item that needs more memory than the largest machine has, which Ray would wait for."""
+        known = [(each["Resources"].get("memory", 0), each["NodeManagerHostname"]) for each in self._machines()]
+        most, name = max(known, default=(0, ""))
+        if self.needs.memory > most > 0:
+            raise InputError(
+                f"{item}: a worker needs about {self.needs.memory / 2**30:.1f} GiB of memory, and {name}, the largest "
+                f"machine of the cluster, gives workers {most / 2**30:.1f} GiB. Take a smaller batch size, or add a "
+                "machine with more."
+            )
 
     def _machines(self) -> list[Any]:
         return [each for each in self.ray.nodes() if each["Alive"]]
@@ -225,9 +231,8 @@ class _Pool:
 class _Worker:
     """What runs on a machine of the cluster: models that a shard loads stay in its process."""
 
-    def ready(self) -> bool:
+    def ready(self) -> None:
         """Tell that it runs."""
-        return True
 
     def run(self, work: Callable[[Any], Any], item: Any) -> Any:
         """Work on an item."""
@@ -235,7 +240,6 @@ class _Worker:
 
 
 def _loss_message(item: object, error: str) -> str:
-    """The message on an item that no worker finished."""
     reason, machine = error.strip().splitlines()[0], re.search(r"^\s*ip: (\S+)", error, flags=re.MULTILINE)
     where = f" on {machine[1]}" if machine else ""
     return (
@@ -250,11 +254,7 @@ def _load_ray() -> ModuleType:
 
 
 def _start(ray: Any, **options: object) -> None:
-    """Start Ray on this machine.
-
-    Raises:
-        InputError: it does not start.
-    """
+    """Start Ray on this machine, or raise an InputError."""
     for left in reversed(range(STARTS)):
         try:
             ray.init(address="local", include_dashboard=False, **options)
@@ -268,7 +268,6 @@ def _start(ray: Any, **options: object) -> None:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    """Connect to a cluster, or start Ray here."""
     named = address or os.environ.get("RAY_ADDRESS")
     if named and named.startswith(CLIENT):
         raise PolicyError(

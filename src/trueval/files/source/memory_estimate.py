@@ -111,7 +111,7 @@ def budget(held: int = 0, needed: int = SMALL + 1) -> int:
     Raises:
         PolicyError: TRUEVAL_MEMORY is no size.
     """
-    chosen = _read_limit()
+    chosen = chosen_limit()
     if chosen is not None:
         return chosen
     return SMALL if needed <= SMALL else (free_memory() + held) // 2
@@ -139,7 +139,7 @@ def too_large(place: Place, needed: str, most: int) -> InputError:
         needed: required memory, in words.
         most: allowed memory in bytes.
     """
-    whose = "half of what is free" if _read_limit() is None else f"as --memory or {VARIABLE} says"
+    whose = "half of what is free" if chosen_limit() is None else f"as --memory or {VARIABLE} says"
     return place.error(
         f"to read it takes {needed} of memory, and {format_size(most)} may be taken, {whose}. "
         f"If the file is sound, allow more with --memory SIZE (in Python with {VARIABLE})."
@@ -171,7 +171,21 @@ def free_memory() -> int:
     return max(0, min(known, default=UNKNOWN))
 
 
-def _read_limit() -> int | None:
+def resident_memory() -> int:
+    """The bytes of memory that this process has now; 0 where the system does not tell."""
+    with suppress(OSError, ValueError, IndexError):
+        import resource  # Windows has none
+
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return 0
+
+
+def chosen_limit() -> int | None:
+    """The bytes that --memory or TRUEVAL_MEMORY allows; None where neither is set.
+
+    Raises:
+        PolicyError: TRUEVAL_MEMORY is no size.
+    """
     text = os.environ.get(VARIABLE, "")
     chosen = _CHOSEN.get()
     return chosen if chosen is not None else parse_size(text, VARIABLE) if text.strip() else None
