@@ -60,6 +60,9 @@ def test_a_gain_for_passages_that_a_golden_set_calls_not_relevant_is_noted_once(
         "judgments: nDCG@10, DCG give passages of grades 1 and 2 a gain, and in a golden set these are not relevant. "
         "Name nDCG(gain='rubric')@10, DCG(gain='rubric'), whose gains are those of the rubric."
     )
+    (curve,) = [each for each in evaluated(golden, "nDCG@10 nDCG@1 nDCG@2").notes if "gain" in each]
+    assert curve.startswith("judgments: nDCG@10 and 2 more give passages")
+    assert "Name nDCG(gain='rubric')@10, whose" in curve
     mapped = tv.Judgments.read(golden).map_grades({grade: grade for grade in range(1, 6)})
     for judgments, measure, choices in (
         (golden, "nDCG(gain='linear')@10", {}),

@@ -30,6 +30,8 @@ TOP_OF_RUBRICS = (4, 5)
 GAINING = frozenset({"nDCG", "DCG"})
 # What a note says of a measure whose threshold no grade reaches.
 NOTHING_RELEVANT = "finds nothing relevant in any run"
+# Maximum number of measures that the note on gains of a golden set names.
+MOST_PAYING = 2
 # Maximum number of distinct grades for which a note prints the whole mapping.
 MOST_WRITTEN = 12
 
@@ -205,11 +207,13 @@ def _rubric_gains(grades: Floats, measures: Sequence[Measure], chosen: Policy) -
     paying = [m for m in dict.fromkeys(left_open) if m.under(chosen)["gain"] in ("linear", "exp")]
     if not paying or not len(useless):
         return ()
-    names, cures = (", ".join(map(str, each)) for each in (paying, (measure(gain="rubric") for measure in paying)))
+    shown = paying if len(paying) <= MOST_PAYING else paying[:1]  # the rest may be cutoffs that a curve asks for
+    names, cures = (", ".join(map(str, each)) for each in (shown, (measure(gain="rubric") for measure in shown)))
+    more = f" and {len(paying) - len(shown)} more" * (len(shown) < len(paying))
     held = f"grades {useless[0]:g} and {useless[1]:g}" if len(useless) > 1 else f"grade {useless[0]:g}"
     return (
-        f"judgments: {names} {'gives' if len(paying) == 1 else 'give'} passages of {held} a gain, and in a golden set "
-        f"these are not relevant. Name {cures}, whose gains are those of the rubric.",
+        f"judgments: {names}{more} {'gives' if len(paying) == 1 else 'give'} passages of {held} a gain, and in a "
+        f"golden set these are not relevant. Name {cures}, whose gains are those of the rubric.",
     )
 
 
