@@ -303,7 +303,7 @@ def _number_of_runs(given: object) -> int:
     return len(values) if many or files or all(isinstance(each, Run) for each in values) else 0
 
 
-def _holds_lists(given: Mapping[Any, Any]) -> bool:
+def _holds_lists(given: Mapping[object, object]) -> bool:
     """Whether all values of a dict are documents with scores, as in a run."""
     return all(is_one_run({"": each}) for each in given.values())
 

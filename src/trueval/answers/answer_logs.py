@@ -295,7 +295,7 @@ class _Line:
         return self.place.error(f"{key} must be {wanted}. Got {reprlib.repr(value)}. Correct it, or leave it out.")
 
 
-def _flat(values: object, before: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(values: object, before: str = "") -> Iterator[tuple[str, object]]:
     """Keys and values, of objects inside objects by dotted keys."""
     if not isinstance(values, Mapping):
         return

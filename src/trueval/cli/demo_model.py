@@ -1,7 +1,7 @@
 """The part of `trueval demo` that runs a real model: MiniLM over the sample, in two formats, scored low and high."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trueval.cli.output import write_atomically
 
@@ -27,7 +27,7 @@ def model_is_here() -> bool:
 
 def run_demo_model(
     sample: Path, relevant: float, folder: Path, begin: "Begin | None" = None
-) -> tuple[dict[str, Any], tuple[Path, ...]]:
+) -> tuple[dict[str, object], tuple[Path, ...]]:
     """Embeds the sample once in each format, audits the scores, and writes a run for each regime.
 
     Args:

@@ -1,7 +1,7 @@
 """The part of `trueval demo` that makes a run live: BM25 and MiniLM over the sample's corpus, fused by ranks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from trueval.cli.demo_model import FIELDS, MODEL
 
@@ -22,7 +22,7 @@ def retrieval_is_here() -> bool:
 
 def retrieve_demo(
     sample: Path, relevant: float, cache: Path, runs: Path, begin: "Begin | None" = None
-) -> tuple[dict[str, Any], Path]:
+) -> tuple[dict[str, object], Path]:
     """Search the sample by words and by vectors, fuse the two lists, and write the run.
 
     Args:

@@ -255,7 +255,7 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
         return score(best.name, judgments.query_ids.to_list(), lambda _: standings, measures, policy, (), ())
 
 
-def _observe(function: Callable[..., object], best: BestScores) -> Callable[..., Any]:
+def _observe(function: Callable[..., object], best: BestScores) -> Callable[..., object]:
     """A similarity whose values are looked at before they are handed on."""
 
     def similarity(*args: object, **kwargs: object) -> Any:

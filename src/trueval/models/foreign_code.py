@@ -44,7 +44,7 @@ def refuse_foreign_code(path: str) -> None:
             )
 
 
-def _find_classes(path: str) -> Iterator[tuple[str, Any]]:
+def _find_classes(path: str) -> Iterator[tuple[str, object]]:
     """Files of a model with the class that each names."""
     modules = _read(path, "modules.json", "")
     if modules is None:
@@ -56,7 +56,7 @@ def _find_classes(path: str) -> Iterator[tuple[str, Any]]:
         yield from _classes_of_part(path, str(module.get("path", "")), DEEPEST)
 
 
-def _classes_of_part(path: str, folder: str, deepest: int) -> Iterator[tuple[str, Any]]:
+def _classes_of_part(path: str, folder: str, deepest: int) -> Iterator[tuple[str, object]]:
     """Files of one module of a model with the class that each names, including the routes of routers."""
     for name in SETTINGS_OF_PARTS:
         settings = _read(path, name, folder)

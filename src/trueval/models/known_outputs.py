@@ -80,7 +80,7 @@ def drop_model_path(settings: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in settings.items() if name != "path" or settings.get("weights") is None}
 
 
-def _passes(folder: Path, settings: Mapping[str, object], part: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _passes(folder: Path, settings: Mapping[str, object], part: str) -> Iterator[tuple[Path, Mapping[str, object]]]:
     """Cache folders of the same model with their manifests."""
     wanted = {
         "kind": KIND,

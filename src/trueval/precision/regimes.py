@@ -92,7 +92,7 @@ def _distinct(formats: Sequence[str], model_dtype: str) -> list[str]:
 
 
 def score_regimes(
-    candidates: Candidates, outputs: Sequence[tuple[Regime, Mapping[str, Any]]], rows: int = ROWS
+    candidates: Candidates, outputs: Sequence[tuple[Regime, Mapping[str, object]]], rows: int = ROWS
 ) -> Iterator[dict[Regime, Run]]:
     """Score the candidates in every regime, some queries at a time.
 

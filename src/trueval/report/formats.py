@@ -167,7 +167,7 @@ def csv_parts(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> I
         yield _csv_lines([_csv_cell(row.get(name)) for name in columns] for row in several)
 
 
-def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
+def _csv_lines(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

@@ -46,7 +46,7 @@ def provenance(
     }
 
 
-def files_read(files: Sequence[tuple[str, str]], seen: FileFingerprints | None) -> list[dict[str, Any]]:
+def files_read(files: Sequence[tuple[str, str]], seen: FileFingerprints | None) -> list[dict[str, object]]:
     """The entries of read files in results.
 
     Args:

@@ -220,7 +220,7 @@ def _cells(row: object, columns: Sequence[_PageValue], places: Sequence[str]) ->
         yield PageCell(text, None if value == "" else value, strong, place)
 
 
-def _page_columns(column: views.Column[Any]) -> Iterator[_PageValue]:
+def _page_columns(column: views.Column[object]) -> Iterator[_PageValue]:
     if column.unit.end is None:
         yield _PageValue(column.title, column.value, column.unit, column.strong, column.turned, column.value)
         return
@@ -229,7 +229,7 @@ def _page_columns(column: views.Column[Any]) -> Iterator[_PageValue]:
         yield _PageValue(title, value, column.unit.end, column.strong, column.turned, mirror)
 
 
-def _end_of(value: Callable[[Any], Any], end: str) -> Callable[[Any], object]:
+def _end_of(value: Callable[[object], object], end: str) -> Callable[[object], object]:
     return lambda row: None if (found := value(row)) is None else getattr(found, end)
 
 
@@ -255,7 +255,7 @@ class _PathRecorder:
         raise TypeError("what a column shows is computed")
 
 
-def _path_of(value: Callable[[Any], object]) -> Path:
+def _path_of(value: Callable[[object], object]) -> Path:
     """The path of the attribute that a column shows; empty where the value is computed.
 
     >>> _path_of(lambda row: row.tau["AP"].value), _path_of(lambda row: row.high - row.low)

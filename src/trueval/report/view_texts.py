@@ -154,7 +154,7 @@ def _text_sheets(view: View, scale: ValueUnit, *, document: bool = False) -> lis
     return [_text_sheet(sheet, scale) for sheet in sheets if sheet.only in shown]
 
 
-def _text_sheet(sheet: Sheet[Any], scale: ValueUnit) -> TextSheet:
+def _text_sheet(sheet: Sheet[object], scale: ValueUnit) -> TextSheet:
     from trueval.report.sheets import TextSheet  # late: it imports rich
 
     shown = [each for each in sheet.columns if each.only != "page"]
@@ -170,7 +170,7 @@ def _text_sheet(sheet: Sheet[Any], scale: ValueUnit) -> TextSheet:
     )
 
 
-def _cell(column: Column[Any], row: object, scale: ValueUnit) -> str:
+def _cell(column: Column[object], row: object, scale: ValueUnit) -> str:
     value = count_or_value(column.value(row))
     return "" if value == "" else column.unit.write(value, scale)
 

@@ -180,7 +180,7 @@ def _to_generated(request: AnswerRequest, answer: JudgeAnswer, abstention: str) 
     return Answered(request, found, not found.problem and f" {abstention} " in said)
 
 
-def log_rows(questions: Mapping[str, AskedQuestion], answered: Sequence[Answered]) -> list[dict[str, Any]]:
+def log_rows(questions: Mapping[str, AskedQuestion], answered: Sequence[Answered]) -> list[dict[str, object]]:
     """Lines of a log; answers that are not known are left out, and are counted where values are taken."""
     return [
         {
@@ -245,7 +245,7 @@ def file_name(name: str) -> str:
     return _PLAIN.sub("-", name).strip("-")
 
 
-def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     write_whole(path, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
 

@@ -150,7 +150,7 @@ def _beside(path: Path, model: str) -> str:
 
 
 def _questions(
-    run: Run, texts: Collection, judgments: Judgments, about: Mapping[str, Mapping[str, Any]], rel: float
+    run: Run, texts: Collection, judgments: Judgments, about: Mapping[str, Mapping[str, object]], rel: float
 ) -> tuple[AskedQuestion, ...]:
     lists = rank_lists(run)
     ids, scores = lists.documents["doc_id"].to_list(), lists.documents["score"].to_list()
@@ -182,7 +182,7 @@ def _questions(
     return tuple(found)
 
 
-def read_references(path: str) -> dict[str, dict[str, Any]]:
+def read_references(path: str) -> dict[str, dict[str, object]]:
     """Read reference answers: query id → what its line says.
 
     Raises:

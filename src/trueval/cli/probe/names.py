@@ -53,7 +53,7 @@ class ScorerOptions:
         str, typer.Option(metavar="NAME", help="Format that vectors of candidates are kept in; model is its own.")
     ] = "model"
 
-    def to_request(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "ScorerRequest":
+    def to_request(self, loading: dict[str, object], hosted: dict[str, object]) -> "ScorerRequest":
         """What the probe is asked for."""
         from trueval.probes.scorer_request import ScorerRequest
 
@@ -195,5 +195,5 @@ def names(
     show(NAMES, result, form, percent=percent)
 
 
-def _drop_unset(options: dict[str, Any]) -> dict[str, object]:
+def _drop_unset(options: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}

@@ -114,6 +114,6 @@ def records_frame(records: Sequence[Mapping[str, object]], kind: Kind, label: st
     )
 
 
-def _numbers(values: list[Any], name: str, label: str) -> pl.Series:
+def _numbers(values: list[object], name: str, label: str) -> pl.Series:
     floats = as_floats(values, name, label)
     return as_text(values, name) if has_large(floats.to_numpy()) else floats

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -48,7 +47,7 @@ class RepeatedKeyError(Exception):
     """A key is twice in one JSON object: one of its values would be lost."""
 
 
-def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
+def object_of_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Build a JSON object.
 
     >>> object_of_pairs([("a", 1)])

@@ -15,7 +15,7 @@ from trueval.files.json.log_keys import PARTS, ROW_KEYS, looks_like_row
 DEEPEST = 8  # a node within a hit within a row, and its metadata, are four levels
 
 
-def is_log(items: list[Any]) -> bool:
+def is_log(items: list[object]) -> bool:
     """Tell whether the first item is a row of a log of contexts.
 
     >>> is_log([{"question": "q", "relevant_ids": ["d"]}]), is_log([("q", "d", 1.0)])

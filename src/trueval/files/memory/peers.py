@@ -73,7 +73,7 @@ def read_dict(
     return table
 
 
-def _to_mapping(nested: object, kind: Kind, label: str) -> Mapping[Any, Any]:
+def _to_mapping(nested: object, kind: Kind, label: str) -> Mapping[object, object]:
     if isinstance(nested, Mapping):
         return nested
     holders = (getattr(nested, "to_dict", None), *(getattr(nested, name, None) for name in ATTRIBUTES[kind]))
@@ -88,7 +88,7 @@ def _to_mapping(nested: object, kind: Kind, label: str) -> Mapping[Any, Any]:
     )
 
 
-def _descend(outer: Mapping[Any, Any], label: str) -> Mapping[Any, Any]:
+def _descend(outer: Mapping[object, object], label: str) -> Mapping[object, object]:
     nested: Any = outer
     for _ in range(MOST_LEVELS):
         # mteb writes its version and the model's next to the results.
@@ -104,7 +104,9 @@ def _descend(outer: Mapping[Any, Any], label: str) -> Mapping[Any, Any]:
     raise Place(label).error("nested too deep. It must be {query: {document: number}}.")
 
 
-def _flatten(per_query: Mapping[Any, Any], kind: Kind, label: str) -> tuple[list[list[Any]], list[Iterable[Any]]]:
+def _flatten(
+    per_query: Mapping[object, object], kind: Kind, label: str
+) -> tuple[list[list[object]], list[Iterable[object]]]:
     documents: list[list[Any]] = []
     values: list[Iterable[Any]] = []
     for query, listed in per_query.items():
@@ -132,7 +134,7 @@ def _are_ids(listed: Sequence[object]) -> bool:
     return bool(listed) and all(isinstance(each, (str, int)) and not isinstance(each, bool) for each in listed)
 
 
-def _hit(hit: object, kind: Kind, label: str, query: object) -> tuple[Any, Any]:
+def _hit(hit: object, kind: Kind, label: str, query: object) -> tuple[object, object]:
     if isinstance(hit, Mapping):
         found = find_columns([str(key) for key in hit], kind)
         value = found.get(value_column(kind))

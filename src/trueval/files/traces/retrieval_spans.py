@@ -153,7 +153,7 @@ def _has_id(document: object) -> bool:
     return found.get("id", document.get("document.id")) is not None
 
 
-def _output(attributes: Mapping[str, object], span: Mapping[str, object]) -> list[Any] | None:
+def _output(attributes: Mapping[str, object], span: Mapping[str, object]) -> list[object] | None:
     """The list in what a span gave back."""
     for value in (*(look_up(attributes, name) for name in OUTPUTS), *map(span.get, OWN_OUTPUTS)):
         found = decode_text(value)
@@ -164,7 +164,7 @@ def _output(attributes: Mapping[str, object], span: Mapping[str, object]) -> lis
     return None
 
 
-def _read_numbered_documents(attributes: Mapping[str, object], path: str) -> list[dict[str, Any]]:
+def _read_numbered_documents(attributes: Mapping[str, object], path: str) -> list[dict[str, object]]:
     """Documents whose parts are attributes of their own, PATH.0.document.id and so on."""
     found: list[dict[str, Any]] = []
     while True:

@@ -97,7 +97,7 @@ def decode_text(value: object) -> Any:
     return value
 
 
-def _of_otlp(given: Sequence[object]) -> dict[str, Any]:
+def _of_otlp(given: Sequence[object]) -> dict[str, object]:
     """The attributes of OTLP, which are pairs of key and value."""
     pairs = ((each.get("key"), each.get("value")) for each in given if isinstance(each, Mapping))
     return {str(name): _otlp_value(value) for name, value in pairs}

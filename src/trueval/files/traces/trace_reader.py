@@ -220,7 +220,7 @@ def _load_line(line: bytes, place: Place) -> Any:
         raise place.error(f"not JSON: {error}. Correct it, or remove the line.") from None
 
 
-def _whole_values(content: SourceBytes) -> Iterator[tuple[int, Any]]:
+def _whole_values(content: SourceBytes) -> Iterator[tuple[int, object]]:
     """One JSON value, or several one after another, as exporters to a console write them."""
     check_memory(PARSED.of(content.data), Place(content.source))
     text, at, line = content.data.decode(errors="replace"), 0, 1

@@ -60,7 +60,7 @@ def lines_in(path: Path) -> list[str]:
         raise Place(str(path)).error(f"cannot be read ({error}). It must be an exported ledger.") from None
 
 
-def read_call(line: str, place: Place) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def read_call(line: str, place: Place) -> tuple[dict[str, object], list[tuple[str, str]]]:
     """Parse and check a call of an exported ledger, with its texts.
 
     Args:

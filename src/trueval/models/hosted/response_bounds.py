@@ -50,7 +50,7 @@ class ResponseBounds:
         self._call = threading.local()  # deadline and size limit of the call in each thread
 
     @property
-    def hooks(self) -> dict[str, list[Any]]:
+    def hooks(self) -> dict[str, list[object]]:
         """Event hooks for an httpx2 client."""
         return {"request": [self._request], "response": [self._response]}
 

@@ -284,7 +284,7 @@ class OpenAIClient(Client):
         except (self.library.APIConnectionError, self.http.RequestError) as error:
             raise self.connection_failure(error) from error
 
-    def _events(self, lines: Iterator[str]) -> Iterator[Any]:
+    def _events(self, lines: Iterator[str]) -> Iterator[object]:
         for line in lines:
             name, _, data = line.partition(":")
             if name != "data":

@@ -162,7 +162,7 @@ def set_scoring(settings: Settings, scoring: str) -> Settings:
     }
 
 
-def set_route(settings: Settings, path: Path) -> dict[str, dict[str, Any]]:
+def set_route(settings: Settings, path: Path) -> dict[str, dict[str, object]]:
     """The settings of a pipeline whose reranker gets as many candidates as a router says.
 
     Args:

@@ -140,6 +140,6 @@ class PipelineResult(ResultHolder):
         return PipelineRun(stages=stages, judged=judged, run=RunRecord(len(self.run.query_ids), run_hash(self.run)))
 
 
-def _strip_setting_folders(values: Mapping[str, object]) -> dict[str, Any]:
+def _strip_setting_folders(values: Mapping[str, object]) -> dict[str, object]:
     """Settings as results keep them: absolute paths without their folders."""
     return {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}

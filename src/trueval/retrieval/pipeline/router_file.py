@@ -38,7 +38,7 @@ def served_settings(settings: Mapping[str, Mapping[str, object]]) -> dict[str, o
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -159,7 +159,7 @@ class Analyses:
         }
 
     def _cached_analysis(
-        self, what: str, known: FinishedSystem, make: Callable[[System], dict[str, Any]]
+        self, what: str, known: FinishedSystem, make: Callable[[System], dict[str, object]]
     ) -> dict[str, object] | None:
         """The stored result of the same analysis, or a new one; None where it fails."""
         file = self._file(what, known)
@@ -213,5 +213,5 @@ def _by_search(systems: Sequence[FinishedSystem]) -> list[FinishedSystem]:
     return list(found.values())
 
 
-def _drop_missing(entries: Sequence[dict[str, Any] | None]) -> list[dict[str, object]]:
+def _drop_missing(entries: Sequence[dict[str, object] | None]) -> list[dict[str, object]]:
     return [each for each in entries if each is not None]

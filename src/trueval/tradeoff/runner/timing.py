@@ -175,7 +175,7 @@ class Timer:
             write_json(self._about(key), about)
         return self._system_times(about, own)
 
-    def _cached_samples(self, key: str) -> tuple[Mapping[str, Any], pl.DataFrame] | None:
+    def _cached_samples(self, key: str) -> tuple[Mapping[str, object], pl.DataFrame] | None:
         """Stored samples under the same protocol; None if missing or unreadable."""
         if self.store.folder is None or not self._about(key).is_file():
             return None

@@ -281,7 +281,7 @@ def _fill_sample(
 
 def _make_order_items(
     source: Source, choices: SampleChoices, sample: AuditManifest, before: tuple[Item, ...], texts: TextTable
-) -> tuple[tuple[Item, ...], dict[str, Any]]:
+) -> tuple[tuple[Item, ...], dict[str, object]]:
     """The items of the task `order`, and their entry in sample.json."""
     ranked = source.ranked or next((Run.read(str(run)) for run in choices.runs), None)
     if ranked is None:

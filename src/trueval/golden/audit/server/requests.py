@@ -124,7 +124,7 @@ def _kind(value: Mapping[str, object]) -> str:
     return kind
 
 
-def _check_fields(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, object]:
+def _check_fields(value: dict[str, object], fields: Mapping[str, Field]) -> dict[str, object]:
     for name, field in fields.items():
         fits = field.accepts(value[name]) if name in value else not field.needed
         if not fits:
