@@ -49,6 +49,12 @@ with warnings.catch_warnings(record=True) as caught:
         found["nothing"] = list(executor.map(work, []))
         found["refused"] = error(lambda: list(executor.map(refuse, range(3))))
         found["large"] = error(lambda: list(executor.map(work, [Large()])))
+        folder = os.path.dirname(mark)
+        with open(f"{folder}/only_here.py", "w") as file:
+            file.write("def work(item):\\n    return item\\n")
+        sys.path.insert(1, folder)
+        import only_here
+        found["package"] = error(lambda: list(executor.map(only_here.work, ["documents, shard 1 of 2"])))
         found["ended"] = error(lambda: list(executor.map(end, ["documents, shard 1 of 2"])))
 found["address"] = error(lambda: Ray("127.0.0.1:1"))
 found["client"] = error(lambda: Ray("ray://127.0.0.1:10001"))
@@ -67,6 +73,9 @@ def test_ray_gives_results_in_order_and_tells_what_fails(trial: Callable[..., st
     assert found["large"][0] == "InputError"
     assert found["large"][1].startswith("documents, shard 1 of 2: a worker needs about 1048576.0 GiB of memory, and ")
     assert "add a machine with more." in found["large"][1]
+    assert found["package"][0] == "InputError"
+    assert found["package"][1].startswith("documents, shard 1 of 2, on ")
+    assert ": the package only_here is not installed. Install trueval with" in found["package"][1]
     name, told = found["ended"]
     assert name == "InputError"
     assert told.startswith("documents, shard 1 of 2: lost with its worker 4 times, the last time")

@@ -18,10 +18,12 @@ import pytest
 
 pytestmark = [pytest.mark.evidence, pytest.mark.slow]
 
-DRIVER = Path(__file__).with_name("embedding_trial.py")
+DRIVER = Path(__file__).with_name("scale_trial.py")
 PACKAGE = {"loky": "loky", "dask": "distributed"}
 KILLS = 30
 ENDS = 10
+LOSSES = 3  # the fourth time that a shard is lost with its worker ends the command
+SECONDS = 240  # after which no further run begins
 
 Trial = Callable[..., subprocess.Popen[str]]
 
@@ -56,36 +58,41 @@ def test_the_bytes_are_the_same(name: str, start: Trial, here: dict[str, str], t
     assert len(shards(tmp_path / "log", "ends")) == 30
 
 
-def workers(log: Path) -> list[int]:
-    """Processes that have a shard."""
-    state: dict[int, str] = {}
-    for word, _, *process in (line.split() for line in log.read_text().splitlines()):
+def workers(log: Path) -> dict[int, str]:
+    """Processes that have a shard, and which one."""
+    state: dict[int, tuple[str, str]] = {}
+    for word, shard, *process in (line.split() for line in log.read_text().splitlines()):
         if process:
-            state[int(process[0])] = word
-    return [process for process, word in state.items() if word == "begins"]
+            state[int(process[0])] = word, shard
+    return {process: shard for process, (word, shard) in state.items() if word == "begins"}
 
 
-def test_workers_of_ray_are_killed(start: Trial, here: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "count"), [("embedding", 240), ("reranking", 240), ("standings", 40)])
+def test_workers_of_ray_are_killed(kind: str, count: int, start: Trial, tmp_path: Path) -> None:
     """At random moments, -9, while they have a shard; the command goes on by itself."""
-    rng, killed, rounds = random.Random(11), 0, 0
-    while killed < KILLS:
+    here = finish(start(DRIVER, "threads", tmp_path / "here", tmp_path / "herelog", count, kind))
+    rng, killed, rounds, until = random.Random(11), 0, 0, time.monotonic() + SECONDS
+    while killed < KILLS and (not rounds or time.monotonic() < until):
         rounds += 1
         log, store = tmp_path / f"log{rounds}", tmp_path / f"store{rounds}"
-        run = start(DRIVER, "ray", store, log, pids=False)
-        mine = 0
-        while run.poll() is None and mine < 6:  # a shard may be lost at most three times
+        run = start(DRIVER, "ray", store, log, count, kind, pids=False)
+        mine = Counter[str]()
+        while run.poll() is None and killed + mine.total() < KILLS:
             time.sleep(rng.uniform(0.1, 1.5))
-            busy = workers(log) if log.exists() else []
-            if busy:
+            busy = workers(log) if log.exists() else {}
+            chosen = [process for process, shard in busy.items() if mine[shard] < LOSSES]
+            if chosen:
+                process = rng.choice(chosen)
                 try:
-                    os.kill(rng.choice(busy), signal.SIGKILL)
+                    os.kill(process, signal.SIGKILL)
                 except ProcessLookupError:
                     continue
-                mine += 1
-        killed += mine
+                mine[busy[process]] += 1
+        killed += mine.total()
         assert finish(run) == here
         assert max(shards(log, "ends").values()) == 1
-    print(f"\n{killed} workers killed in {rounds} runs")
+    print(f"\n{kind}: {killed} workers killed in {rounds} runs of {len(shards(log, 'ends'))} shards")
+    assert killed > 0
 
 
 def test_the_driver_is_killed(start: Trial, here: dict[str, str], tmp_path: Path) -> None:
@@ -111,3 +118,48 @@ def test_the_driver_is_killed(start: Trial, here: dict[str, str], tmp_path: Path
     assert finish(start(DRIVER, "processes", store, log, 960)) == other
     assert set(shards(log, "ends").values()) == {1}
     print(f"\nthe driver was killed {ends} times; {len(shards(log, 'ends'))} shards")
+
+
+SLOW = """
+import contextlib, os, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from scale_trial import opened
+from trueval.threads import as_executor
+
+def work(item):
+    folder = os.environ["TRIAL_FOLDER"]
+    if item[0] == "slow":  # the first process that sees it is slow from then on
+        with contextlib.suppress(FileExistsError):
+            Path(folder, "slow").symlink_to(str(os.getpid()))
+    slow = item[0] == "slow" and os.readlink(Path(folder, "slow")) == str(os.getpid())
+    time.sleep(1.0 if slow else 0.2)
+    return item[1]
+
+if __name__ == "__main__":
+    os.environ["TRIAL_FOLDER"] = sys.argv[3]
+    with opened(sys.argv[1]) as given:
+        executor = as_executor(given)
+        list(executor.map(work, [("warm", i) for i in range(20)]))
+        for kind in ("even", "slow"):
+            began = time.perf_counter()
+            assert sorted(executor.map(work, [(kind, i) for i in range(100)])) == list(range(100))
+            print(time.perf_counter() - began)
+"""
+
+
+@pytest.mark.parametrize("name", ["processes", "loky", "dask", "ray"])
+def test_a_slow_worker_does_not_double_the_time(name: str, start: Trial, tmp_path: Path) -> None:
+    """One of two workers takes five times as long for each item; the other takes what it would have."""
+    package = PACKAGE.get(name)
+    if package is not None and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    script = tmp_path / "slow_trial.py"
+    script.write_text(SLOW)
+    run = start(script, name, DRIVER.parent, tmp_path)
+    out, err = run.communicate(timeout=500)
+    assert run.returncode == 0, err[-4000:]
+    even, slow = map(float, out.splitlines()[-2:])
+    assert (tmp_path / "slow").is_symlink()
+    print(f"\n{name}: {even:.1f} s with even workers, {slow:.1f} s with a slow one")
+    assert slow < 2 * even

@@ -2,10 +2,8 @@
 
 Ray places actors by what a shard says it needs (processors, accelerators, memory), starts them, and tells when a worker
 or a machine is lost. An actor has one shard at a time and is given one only once it runs, so that no shard waits for a
-machine that does not come, while others are free. What is lost with a worker is given to another one.
-
-One actor more than runs is always asked for while shards wait: by this an autoscaler knows that machines are wanted,
-and machines that join later are used.
+machine that does not come, while others are free. What is lost with a worker is given to another one. One actor more
+than runs is always asked for while shards wait: an autoscaler sees it, and machines that join later are used.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from trueval.errors import InputError, PolicyError, TruevalWarning
@@ -34,7 +31,7 @@ LOOK: Final = 1.0  # seconds between two looks at the machines of the cluster
 AHEAD: Final = 1024  # items that are done and wait for one before them, at most
 STARTS: Final = 3  # times that Ray is started here before this is an error
 ANSWERS: Final = 10.0  # seconds in which the head of a cluster must answer
-CLIENT: Final = "ray://"
+MISSING: Final = re.compile(r"No module named '([\w.]+)'")
 
 
 class Ray:
@@ -70,15 +67,13 @@ class Ray:
 
         Raises:
             InputError: an item was lost with its worker several times, or no machine has what the items need.
-            Exception: what the work raised.
         """
-        return self._results(work, items, ordered=True)
+        return self.as_finished(work, items, ordered=True)
 
-    def as_finished(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
-        """Yield results as they finish; otherwise as `map`."""
-        return self._results(work, items, ordered=False)
-
-    def _results(self, work: Callable[[Item], Result], items: Iterable[Item], *, ordered: bool) -> Iterator[Result]:
+    def as_finished(
+        self, work: Callable[[Item], Result], items: Iterable[Item], /, *, ordered: bool = False
+    ) -> Iterator[Result]:
+        """Yield results as they finish, or in the order of the items; otherwise as `map`."""
         pool = _Pool(self._ray, work, iter(items))
         try:
             yield from pool.results(ordered=ordered)
@@ -162,7 +157,7 @@ class _Pool:
 
     def _check_memory(self, item: object) -> None:
         """Refuse an item that needs more memory than the largest machine has, which Ray would wait for."""
-        known = [(each["Resources"].get("memory", 0), each["NodeManagerHostname"]) for each in self._machines()]
+        known = ((each["Resources"].get("memory", 0), each["NodeManagerHostname"]) for each in self._machines())
         most, name = max(known, default=(0, ""))
         if self.needs.memory > most > 0:
             raise InputError(
@@ -184,26 +179,28 @@ class _Pool:
             else:
                 self._take_result(ref)
         if not self.busy and not self.idle and time.monotonic() - self.served > PATIENCE:
-            raise InputError(f"{self._describe_demand()} {self._describe_offer()}")
+            raise InputError(self._shortage())
 
     def _take_worker(self, ref: Any) -> None:
         worker = self.starting.pop(ref)
         try:
             self.ray.get(ref)
-        except self.ray.exceptions.RayError:  # its machine was lost as it started
+        except self.ray.exceptions.RayError as error:  # its machine was lost as it started
+            _check_packages("a worker", error)
             return
         self.idle.append(worker)
 
     def _take_result(self, ref: Any) -> None:
         worker, given = self.busy.pop(ref)
         self.served = time.monotonic()
-        errors = self.ray.exceptions
         try:
             self.done[given.number] = self.ray.get(ref)
-        except errors.RayTaskError as error:
-            cause = getattr(error, "cause", None)
-            raise (cause if isinstance(cause, Exception) else error) from None
-        except errors.RayError as error:  # the worker, its machine or what it returned is lost
+        except self.ray.exceptions.RayError as error:
+            _check_packages(given.item, error)
+            if isinstance(error, self.ray.exceptions.RayTaskError):  # what the work raised
+                cause = getattr(error, "cause", None)
+                raise (cause if isinstance(cause, Exception) else error) from None
+            # The worker, its machine or what it returned is lost.
             with suppress(Exception):
                 self.ray.kill(worker)
             if given.tries + 1 >= TRIES:
@@ -212,27 +209,24 @@ class _Pool:
             return
         self.idle.append(worker)
 
-    def _describe_demand(self) -> str:
-        cpus, gpus, memory = self.needs
+    def _shortage(self) -> str:
+        """The message on workers that do not come: what they need, and what there is."""
+        (cpus, gpus, memory), there = self.needs, []
+        for each in self._machines():
+            has = [each["Resources"].get(name, 0) for name in ("CPU", "GPU", "memory")]
+            there.append(f"{each['NodeManagerHostname']} ({has[0]:g} CPUs, {has[1]:g} GPUs, {has[2] / 2**30:.1f} GiB)")
         return (
             f"No machine of the cluster has given a worker for {PATIENCE / 60:.0f} minutes. It needs {cpus} CPUs, "
-            f"{gpus} GPUs and {memory / 2**30:.1f} GiB."
+            f"{gpus} GPUs and {memory / 2**30:.1f} GiB. The machines are {', '.join(there) or 'none'}. Add one, or set "
+            "OMP_NUM_THREADS to fewer CPUs."
         )
-
-    def _describe_offer(self) -> str:
-        told = []
-        for each in self._machines():
-            has = each["Resources"]
-            cpus, gpus, memory = has.get("CPU", 0), has.get("GPU", 0), has.get("memory", 0) / 2**30
-            told.append(f"{each['NodeManagerHostname']} ({cpus:g} CPUs, {gpus:g} GPUs, {memory:.1f} GiB)")
-        return f"The machines are {', '.join(told) or 'none'}. Add one, or set OMP_NUM_THREADS to fewer CPUs."
 
 
 class _Worker:
     """What runs on a machine of the cluster: models that a shard loads stay in its process."""
 
     def ready(self) -> None:
-        """Tell that it runs."""
+        """Return once it runs."""
 
     def run(self, work: Callable[[Any], Any], item: Any) -> Any:
         """Work on an item."""
@@ -248,13 +242,22 @@ def _loss_message(item: object, error: str) -> str:
     )
 
 
-def _load_ray() -> ModuleType:
+def _check_packages(item: object, error: Exception) -> None:
+    """Raise an InputError if a package is not installed on a worker, which no other try would change."""
+    absent, machine = MISSING.search(str(error)), re.search(r"ip=([^\s,)]+)", str(error))
+    if absent:
+        raise InputError(
+            f"{item}, on {machine[1] if machine else 'a machine'}: the package {absent[1]} is not installed. Install "
+            "trueval with the same extras and constraints on all machines, and run the same command again."
+        ) from None
+
+
+def _load_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
     return need("ray", "Machines of a cluster", "scale")
 
 
 def _start(ray: Any, **options: object) -> None:
-    """Start Ray on this machine, or raise an InputError."""
     for left in reversed(range(STARTS)):
         try:
             ray.init(address="local", include_dashboard=False, **options)
@@ -269,7 +272,7 @@ def _start(ray: Any, **options: object) -> None:
 
 def _connect(ray: Any, address: str | None) -> None:
     named = address or os.environ.get("RAY_ADDRESS")
-    if named and named.startswith(CLIENT):
+    if named and named.startswith("ray://"):
         raise PolicyError(
             f"{named} is an address of Ray Client, which cannot wait for workers. Run the command on a machine of the "
             "cluster, with ray job submit, or name the head as HOST:6379."
