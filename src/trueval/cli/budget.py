@@ -85,7 +85,7 @@ class PlanOptions:
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A price book with a table [evaluation], or prices of one question, label and answer, such as "
+            help="A price book with a table \\[evaluation], or prices of one question, label and answer, such as "
             "question=2,label=0.03,answer=0.001. Default: none, and the counts alone are compared.",
         ),
     ] = None
