@@ -22,6 +22,13 @@ QUERY_IDS = [f"q{i}" for i in range(QUERIES)]
 DOC_IDS = [f"d{i * 7919 % DOCUMENTS}" for i in range(DOCUMENTS)]
 
 
+def sent_back(value: object) -> Any:
+    """A value from the store of a cluster, which shares its arrays with others: they are read-only."""
+    buffers = list[pickle.PickleBuffer]()
+    data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(data, buffers=[bytes(each.raw()) for each in buffers])
+
+
 class Elsewhere:
     """Another machine: what it gets and gives is sent; the last shard comes first."""
 
@@ -31,7 +38,7 @@ class Elsewhere:
     def map(self, work: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
         sent = [pickle.dumps(item) for item in items]
         self.sizes += map(len, sent)
-        yield from [pickle.loads(pickle.dumps(work(pickle.loads(each)))) for each in sent[::-1]][::-1]
+        yield from [sent_back(work(sent_back(pickle.loads(each)))) for each in sent[::-1]][::-1]
 
 
 @pytest.fixture

@@ -278,15 +278,16 @@ class _TileCounting:
         """Compare the documents that waited for the scores of judged ones with those scores."""
         pairs, places, scores = part.take_ties()
         own, scores = own[pairs], rounded(scores)
-        part.above += np.bincount(pairs[scores > own], minlength=len(part.above))
-        part.tied -= np.bincount(pairs[scores != own], minlength=len(part.tied))
+        # Not in place: arrays from the object store of a cluster are read-only.
+        part.above = part.above + np.bincount(pairs[scores > own], minlength=len(part.above))
+        part.tied = part.tied - np.bincount(pairs[scores != own], minlength=len(part.tied))
         self._add_ahead(part, pairs[scores == own], places[scores == own])
 
     def _add_ahead(self, part: TileCounts, pairs: Ints, places: Ints) -> None:
         """Add the tied documents that the tie order puts before judged ones."""
         if self.before is not None and len(pairs):
             first = self.before(self.chosen[pairs], places)
-            part.ahead += np.bincount(pairs[first], minlength=len(part.ahead))
+            part.ahead = part.ahead + np.bincount(pairs[first], minlength=len(part.ahead))
 
 
 def _limit(rounded: Rounding, dtype: np.dtype[Any], infinite: bool) -> float:
