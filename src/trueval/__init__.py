@@ -47,6 +47,7 @@ __all__ = [
     "parse",
     "power",
     "precision_bound",
+    "precision_codes",
     "probe_join",
     "probe_names",
     "probe_noise",
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from trueval.precision.audit_precision import audit_precision
     from trueval.precision.bound import precision_bound
     from trueval.precision.repair import repair
+    from trueval.precision.stored_codes import precision_codes
     from trueval.probes.noise_settings import NoiseSettings
     from trueval.probes.probe import probe_join, probe_names, probe_noise
     from trueval.probes.scorer_request import ScorerRequest
@@ -145,6 +147,7 @@ _HOMES = {
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",
     "precision_bound": "trueval.precision.bound",
+    "precision_codes": "trueval.precision.stored_codes",
     "probe_join": "trueval.probes.probe",
     "probe_names": "trueval.probes.probe",
     "probe_noise": "trueval.probes.probe",

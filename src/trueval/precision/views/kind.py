@@ -42,3 +42,11 @@ BATCHES = kind_of_view(
     order=16,
     stem="precision-batches",
 )
+CODES = kind_of_view(
+    "precision-codes",
+    "trueval.precision.codes_result:CodesReport",
+    "trueval.precision.views.codes:view",
+    format=1,
+    order=17,
+    stem="precision-codes",
+)

@@ -1,6 +1,7 @@
 """Dense indexes, on FAISS: inner products of a query with every stored vector, or with those that a search visits.
 
-    flat   every vector              storage float32, float16, bfloat16, int8 (a range per dimension), binary (signs)
+    flat   every vector              storage float32, float16, bfloat16, int8 and int4 (a range per dimension), or
+                                     binary (signs)
     hnsw   a graph of neighbors      Malkov & Yashunin 2018
     ivf    the nearest of some cells Sivic & Zisserman 2003
     pq     parts of vectors by codes Jégou et al. 2011; opq rotates the vectors first, Ge et al. 2013
@@ -20,7 +21,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.errors import InputError, TruevalWarning
+from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.retrieval.indexes.hits import Hits, check_depth
 from trueval.retrieval.indexes.index import LocalIndex
 from trueval.specs import Value, choice, whole
@@ -28,7 +29,7 @@ from trueval.standings.groups import starts_of
 
 FILE: Final = "vectors.faiss"
 # Storage format → type of FAISS's scalar quantizer; float32 is stored unquantized.
-QUANTIZERS: Final = {"float16": "QT_fp16", "bfloat16": "QT_bf16", "int8": "QT_8bit"}
+QUANTIZERS: Final = {"float16": "QT_fp16", "bfloat16": "QT_bf16", "int8": "QT_8bit", "int4": "QT_4bit"}
 # Training points per centroid below which FAISS warns.
 POINTS_PER_CENTROID: Final = 39
 # Documents fetched below the depth, and maximum hits in memory, while following a tie group.
@@ -140,6 +141,18 @@ class Dense(LocalIndex):
     def tune(self, depth: int) -> None:
         """Set the search parameters that FAISS stores in the index."""
 
+    def decode(self) -> NDArray[np.float32]:
+        """[document, dimension] the vectors that its codes stand for, whose products with queries are its scores.
+
+        Raises:
+            PolicyError: a search does not compare every vector.
+        """
+        raise PolicyError(f"{self.spec} visits some of its vectors. To look at codes alone, take flat, pq or opq.")
+
+    def encode_queries(self, queries: NDArray[Any]) -> NDArray[np.float32]:
+        """[query, dimension] what the vectors of `decode` are multiplied with."""
+        return finite_vectors(queries, "queries", self.dimension)
+
     def size(self) -> int:
         """Size of the serialized index in bytes, which equals its size in memory."""
         return self.serialized_size(self.faiss)
@@ -191,6 +204,18 @@ class Flat(Dense):
             return self.library.IndexFlatIP(dimension)
         kind = getattr(self.library.ScalarQuantizer, QUANTIZERS[storage])
         return self.library.IndexScalarQuantizer(dimension, kind, product)
+
+    def decode(self) -> NDArray[np.float32]:
+        """The vectors as stored; signs are -1 and 1."""
+        if isinstance(self.faiss, _Signs):
+            return self.faiss.decode()
+        found: NDArray[np.float32] = self.faiss.reconstruct_n(0, self.documents)
+        return found
+
+    def encode_queries(self, queries: NDArray[Any]) -> NDArray[np.float32]:
+        """The queries, or their signs for an index of signs."""
+        given = super().encode_queries(queries)
+        return np.where(given > 0, np.float32(1), np.float32(-1)) if isinstance(self.faiss, _Signs) else given
 
     def size(self) -> int:
         """Size of the vectors or signs in bytes."""
@@ -299,6 +324,11 @@ class Pq(Dense):
         index.pq.cp.min_points_per_centroid = 1
         return index
 
+    def decode(self) -> NDArray[np.float32]:
+        """The centroids of each document's parts."""
+        found: NDArray[np.float32] = self.faiss.reconstruct_n(0, self.documents)
+        return found
+
     def parts(self, dimension: int) -> int:
         """Number of parts of a vector.
 
@@ -344,6 +374,11 @@ class _Signs:
     def search(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         distances, places = self.index.search(np.packbits(vectors > 0, axis=1), depth)
         return self.d - 2 * distances, places
+
+    def decode(self) -> NDArray[np.float32]:
+        stored = self.library.vector_to_array(self.index.xb).reshape(self.index.ntotal, self.index.code_size)
+        bits = np.unpackbits(stored, axis=1, count=self.d)
+        return np.where(bits == 1, np.float32(1), np.float32(-1))
 
     def size(self) -> int:
         return int(self.index.ntotal * self.index.code_size)
