@@ -11,7 +11,6 @@ from trueval.report.number_texts import count_phrase
 from trueval.report.units import COUNT, FRACTION, NAME, PERCENT, number
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, choices_section
 
-QUESTION: Final = "What do codes of stored vectors cost?"
 KEPT: Final = 0.99  # recall that counts as kept
 LEGEND: Final = (
     "recall: documents of the float32 result that are found; one equal to its last document counts. Expected over the "
@@ -71,7 +70,7 @@ def _answer(result: CodesReport, levels: list[_Level]) -> Answer:
         key=lambda each: (each.row.bytes, each.level.documents),
     )
     where = f"of {count_phrase(result.queries, 'query', 'queries')} over {result.documents:,} documents"
-    asked = f"{QUESTION.removesuffix('?')} of {result.model}?"
+    asked = f"What do codes of the vectors of {result.model} cost?"
     if not coded:
         sentence: Sentence = "No code was named: float32 vectors alone lose nothing."
     elif enough:
