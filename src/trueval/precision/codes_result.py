@@ -29,7 +29,7 @@ class MeasureRange:
 
 
 @dataclass(frozen=True)
-class Rescoring:
+class RescoreLevel:
     """Lists whose first documents are scored again with float32 vectors.
 
     Attributes:
@@ -69,7 +69,7 @@ class CodesRow:
     cut: float
     tau_b: float | None
     rbo: float
-    rescored: tuple[Rescoring, ...]
+    rescored: tuple[RescoreLevel, ...]
     notes: tuple[str, ...] = ()
 
 

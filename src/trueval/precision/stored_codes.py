@@ -27,7 +27,7 @@ from trueval.errors import PolicyError
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import evaluate
 from trueval.models.output_part import Step, silent
-from trueval.precision.codes_result import CodesReport, CodesRow, MeasureRange, RecallRange, Rescoring
+from trueval.precision.codes_result import CodesReport, CodesRow, MeasureRange, RecallRange, RescoreLevel
 from trueval.precision.scoring_agreement import agreement
 from trueval.retrieval.exhaustive import Embeddings, evaluate_corpus
 from trueval.retrieval.indexes.dense import Dense, finite_vectors
@@ -314,10 +314,10 @@ def _row(
         index.encode_queries(corpus.queries), index.decode(), corpus.query_ids, corpus.doc_ids, name=index.spec
     )
     whole = evaluate_corpus(stored, judgments, measures, policy=policy)
-    levels = [_rescoring(0, lists, whole)]
+    levels = [_level(0, lists, whole)]
     for level in rescore:
         run = join_hits(lists.hits[level]).to_run(corpus.query_ids, corpus.doc_ids, f"{index.spec} {level}K")
-        levels.append(_rescoring(level * k, lists, evaluate(run, judgments, measures, policy=policy), level))
+        levels.append(_level(level * k, lists, evaluate(run, judgments, measures, policy=policy), level))
     rank = np.asarray(lists.tau_b)
     return CodesRow(
         storage=index.spec,
@@ -332,10 +332,10 @@ def _row(
     )
 
 
-def _rescoring(documents: int, lists: _Lists, scores: Scores, level: int = 0) -> Rescoring:
+def _level(documents: int, lists: _Lists, scores: Scores, level: int = 0) -> RescoreLevel:
     recalls = lists.recall[level]
     means = [scores.mean(measure) for measure in scores.measures]
-    return Rescoring(
+    return RescoreLevel(
         documents=documents,
         recall=RecallRange(
             float(np.mean([each.expected for each in recalls])),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
-from trueval.precision.codes_result import CodesReport, CodesRow, MeasureRange, Rescoring
+from trueval.precision.codes_result import CodesReport, CodesRow, MeasureRange, RescoreLevel
 from trueval.report.number_texts import count_phrase
 from trueval.report.units import COUNT, FRACTION, NAME, PERCENT, number
 from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, choices_section
@@ -26,7 +26,7 @@ class _Level(NamedTuple):
     """A storage, and a number of documents to score again."""
 
     row: CodesRow
-    level: Rescoring
+    level: RescoreLevel
     smaller: float
 
     @property
