@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 import typer
 
-from trueval.cli.judges import OtherJudgeOptions
-from trueval.cli.labels import LabelOptions
+from trueval.cli.judges import LabelAndJudgeOptions
 from trueval.cli.options import (
     JUDGMENTS,
     OUTPUT,
@@ -164,8 +163,7 @@ def compare(
     policy: PolicyOptions,
     inputs: InputOptions,
     tests: TestOptions,
-    labels: LabelOptions,
-    judges: OtherJudgeOptions,
+    labels: LabelAndJudgeOptions,
     clusters: ClusterFile = None,
     output: OutputOptions,
     shown: PairOptions,
@@ -217,7 +215,7 @@ def compare(
 
         found = correct_comparison(found, corrected, audit)
     asked = (qrels, paths, scores, seen.runs, joined, chosen, rules, given)
-    found = replace(found, judges=judges.verdicts(*asked, baseline=name, level=choices.level))
+    found = replace(found, judges=labels.verdicts(*asked, baseline=name, level=choices.level))
     comparison = found.to_dict()
     if output.out is not None:
         save(output.out, (COMPARE, comparison))

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trueval.cli.options import JudgeFiles
+from trueval.cli.labels import LabelOptions
+from trueval.cli.options import JUDGED, JudgeFiles
 from trueval.cli.paths import judge_paths
 
 if TYPE_CHECKING:
@@ -20,18 +21,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OtherJudgeOptions:
-    """Whether a verdict holds for other judges."""
-
-    panel: ClassVar = "Other judges"
+class LabelAndJudgeOptions(LabelOptions):
+    """Whose labels count, and whether a verdict holds for other judges."""
 
     judges: JudgeFiles = None
     judge_error: Annotated[
         Literal["bounded", "by-system"] | None,
         typer.Option(
+            rich_help_panel=JUDGED,
             help="Whether a difference has one sign for every judge whose errors an audit does not exclude: bounded by "
             "grade, or by-system, apart for the passages that favor either run. Of sums over passages: P, DCG, RBP, "
-            "Hits, P4+, Harm. Needs --audit, or a golden set with an audit."
+            "Hits, P4+, Harm. Needs --audit, or a golden set with an audit.",
         ),
     ] = None
 
