@@ -83,6 +83,16 @@ def test_the_sample_comes_with_its_files_and_overwrites_none(trueval: Command, t
     assert (tmp_path / "labels.qrels").read_text(encoding="utf-8") == "mine"
 
 
+def test_without_a_corpus_it_says_where_questions_go_and_what_writes_some(
+    trueval: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, _, err = trueval("init", "--model", "")
+    assert "Your questions go to corpus/queries.jsonl" in err
+    assert "trueval golden questions writes such a file, after trueval chunk" in err
+    assert err.splitlines()[-1] == "Next: trueval chunk DOCUMENTS --out corpus/corpus.jsonl"
+
+
 def test_a_file_is_no_place_for_a_project(trueval: Command, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     status, _, err = trueval("init", "--sample", "--out", tmp_path / "mine")

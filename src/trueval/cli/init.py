@@ -117,6 +117,7 @@ def init(
     elif not corpus_file.parent.is_dir():
         questions = corpus_file.with_name("queries.jsonl")
         say(f"{corpus_file.parent} is not there. Your questions go to {questions}: {QUESTION}")
+        say("Where you have none, trueval golden questions writes such a file, after trueval chunk.")
         say(f"Next: trueval chunk DOCUMENTS --out {corpus_file}")
     else:
         say(f"Next: trueval retrieve --pipeline {out / 'pipeline.toml'} --run run.trec")
