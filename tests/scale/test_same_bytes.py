@@ -109,9 +109,10 @@ def test_the_driver_is_killed(start: Trial, here: dict[str, str], tmp_path: Path
                 break
         time.sleep(rng.uniform(10, 30))
         if run.poll() is not None:
+            run.communicate()
             break
         run.kill()
-        run.wait()
+        run.communicate()
         ends += 1
     finish(start(DRIVER, "processes", store, log, 960))
     other = finish(start(DRIVER, "threads", tmp_path / "other", tmp_path / "otherlog", 960))
