@@ -110,6 +110,22 @@ class Run:
         return cls._from_table(table, name or own or UNNAMED)
 
     @classmethod
+    def of_engine(cls, rows: Iterable[object], *, name: str) -> Run:
+        """Make a run from the answers of an engine, rows of a log: its scores count, whatever the order of its lists.
+
+        A log of contexts differs: there the order counts in which a model read them.
+
+        Raises:
+            InputError: as in `of`.
+
+        >>> Run.of_engine([{"query": "q", "documents": [("a", 1.0), ("b", 3.0)]}], name="e").frame["score"].to_list()
+        [1.0, 3.0]
+        """
+        from trueval.files.memory.logs import read_rows
+
+        return cls._from_table(read_rows(rows, in_reading_order=False).run(), name)
+
+    @classmethod
     def of_several(cls, given: RunsLike) -> list[Run]:
         """Make several runs with distinct names: from a list of what `of` takes, or a dict of them by name.
 

@@ -263,7 +263,8 @@ def test_plain_lists_become_the_run_that_rows_of_a_log_become() -> None:
         if found is None:
             continue
         plain += 1
-        of_log = Run.of([{"query": query, "documents": each} for query, each in zip(queries, lists, strict=True)])
+        rows = [{"query": query, "documents": each} for query, each in zip(queries, lists, strict=True)]
+        of_log = Run.of_engine(rows, name="rows")
         assert found.frame.equals(of_log.frame)
         assert found.empty == of_log.empty
         assert found.notes == tuple(note.replace("rows: ", "engine: ", 1) for note in of_log.notes)

@@ -188,7 +188,13 @@ def unread_lines(content: SourceBytes) -> Iterator[UnreadLine]:
 
 
 def log_of(
-    rows: Iterable[UnreadLine], source: str, name: str, *, duplicates: str = "first", has_lines: bool = True
+    rows: Iterable[UnreadLine],
+    source: str,
+    name: str,
+    *,
+    duplicates: str = "first",
+    has_lines: bool = True,
+    in_reading_order: bool = True,
 ) -> Log:
     """Build a log from decoded rows.
 
@@ -197,6 +203,7 @@ def log_of(
         source: the path, or a description of the origin.
         name: name of the file; empty without one.
         has_lines: whether positions are lines.
+        in_reading_order: as in `log_of_lines`.
 
     Raises:
         InputError: as `read_log`.
@@ -207,7 +214,7 @@ def log_of(
         if line.query in found:
             raise row.place.error(f"query {line.query!r} is there twice. Write one line for each query.")
         found[line.query] = line
-    return log_of_lines(tuple(found.values()), source, name, has_lines=has_lines, in_reading_order=True)
+    return log_of_lines(tuple(found.values()), source, name, has_lines=has_lines, in_reading_order=in_reading_order)
 
 
 def log_of_lines(

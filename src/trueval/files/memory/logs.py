@@ -24,14 +24,18 @@ def is_log(items: list[object]) -> bool:
     return bool(items) and not isinstance(items[0], (str, list, tuple)) and looks_like_row(plain(items[0]))
 
 
-def read_rows(items: Iterable[object]) -> Log:
+def read_rows(items: Iterable[object], *, in_reading_order: bool = True) -> Log:
     """Read rows of a log: dicts, or objects with attributes of these names (SingleTurnSample of Ragas, and the like).
+
+    Args:
+        items: the rows.
+        in_reading_order: as in `log_of`; not of what an engine listed, whose scores are its own.
 
     Raises:
         InputError: as in files/json/contexts, with the number of the row.
     """
     rows = (UnreadLine(Place("rows", row=at), at + 1, plain(item)) for at, item in enumerate(items))
-    return log_of(rows, "rows", "", has_lines=False)
+    return log_of(rows, "rows", "", has_lines=False, in_reading_order=in_reading_order)
 
 
 def plain(value: Any, depth: int = 0) -> Any:

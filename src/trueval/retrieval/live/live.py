@@ -230,7 +230,7 @@ def _run(query_ids: Sequence[str], answers: Sequence[LiveAnswer], name: str) -> 
         return plainly
     rows = [{"query": query, "documents": answer.documents} for query, answer in zip(query_ids, answers, strict=True)]
     try:
-        run = Run.of(rows, name=name)
+        run = Run.of_engine(rows, name=name)
     except InputError as error:
         raise InputError(str(error).replace("rows: ", f"{name}, answer in ", 1)) from None
     return replace(run, source=name, notes=tuple(note.replace("rows: ", f"{name}: ", 1) for note in run.notes))
@@ -239,7 +239,7 @@ def _run(query_ids: Sequence[str], answers: Sequence[LiveAnswer], name: str) -> 
 def plain_run(query_ids: Sequence[str], lists: Sequence[Sequence[Any]], name: str) -> Run | None:
     """The run of documents that have an id and a score alone, as most engines list them.
 
-    It is that of `Run.of` for rows of a log, in a twentieth of the time; None where rows of a log say more, or say what
+    It is that of `Run.of_engine`, in a twentieth of the time; None where rows of a log say more, or say what
     is wrong.
     """
     import numpy as np
