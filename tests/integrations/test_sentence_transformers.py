@@ -12,20 +12,36 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed: make integrations")
-torch = pytest.importorskip("torch")
-from sentence_transformers.cross_encoder import evaluation as of_pairs
-from sentence_transformers.multi_vector_encoder import evaluation as of_tokens
-from sentence_transformers.sentence_transformer import evaluation as of_vectors
-from sentence_transformers.sparse_encoder import evaluation as of_sparse_vectors
+from tests.extras import need
 from tests.integrations.pairs import Graded, Scored, read
 
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.evaluate import evaluate
-from trueval.integrations import sentence_transformers as ours
 from trueval.models.model_location import minilm_folder
 from trueval.policy.conventions import convention
+
+need("sentence_transformers", "torch", extra="sentence-transformers")
+
+torch: Any
+ours: Any
+of_pairs: Any
+of_tokens: Any
+of_vectors: Any
+of_sparse_vectors: Any
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries() -> None:
+    """Imported when a test runs: they take four seconds, which every process would take to collect the tests."""
+    global torch, ours, of_pairs, of_tokens, of_vectors, of_sparse_vectors  # noqa: PLW0603
+    import torch
+    from sentence_transformers.cross_encoder import evaluation as of_pairs
+    from sentence_transformers.multi_vector_encoder import evaluation as of_tokens
+    from sentence_transformers.sentence_transformer import evaluation as of_vectors
+    from sentence_transformers.sparse_encoder import evaluation as of_sparse_vectors
+
+    from trueval.integrations import sentence_transformers as ours
+
 
 MEASURES = {"accuracy": "Success", "precision": "P", "recall": "R", "ndcg": "nDCG", "mrr": "RR", "map": "AP"}
 
@@ -346,13 +362,19 @@ class Sparse(Planted):
         return {"active_dims": 1.0, "sparsity_ratio": 0.5}
 
 
-KINDS = {"": (of_vectors, Planted), "MultiVector": (of_tokens, ByToken), "Sparse": (of_sparse_vectors, Sparse)}
+KINDS = {"": ("of_vectors", Planted), "MultiVector": ("of_tokens", ByToken), "Sparse": ("of_sparse_vectors", Sparse)}
+
+
+def kind_of(name: str) -> tuple[Any, Any]:
+    """The evaluators of sentence-transformers for a kind of models, and a model of it."""
+    module, model = KINDS[name]
+    return globals()[module], model
 
 
 @pytest.mark.parametrize("batched", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_rerankers_take_the_relevant_first_and_ours_do_not(kind: str, batched: bool) -> None:
-    module, model_of = KINDS[kind]
+    module, model_of = kind_of(kind)
     model = model_of(scored([[0.5] * 10]).vectors)
     texts = [f"text {j}" for j in range(10)]
     samples = [{"query": "query 0", "positive": texts[:2], "negative": texts[2:]}]
@@ -373,7 +395,7 @@ def test_other_rerankers_take_the_relevant_first_and_ours_do_not(kind: str, batc
 def test_other_models_retrieve_by_their_own_similarity(kind: str) -> None:
     scores, relevant = drawn(6, queries=3, documents=30)
     given = collection(relevant, scores.shape[1])
-    module, model_of = KINDS[kind]
+    module, model_of = kind_of(kind)
     model = model_of(scored(scores).vectors)
     functions = {"own": model.similarity} if kind == "MultiVector" else None
     theirs = getattr(module, f"{kind}InformationRetrievalEvaluator")(*given, score_functions=functions)(model)
