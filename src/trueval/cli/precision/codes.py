@@ -84,5 +84,5 @@ def codes(
     result = found.to_dict()
     if output.out is not None:
         save(output.out, (CODES, result), page=True)
-    talk(result["notes"])
+    talk(found.notes)
     show(CODES, result, form, percent=output.percent)
