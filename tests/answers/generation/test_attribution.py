@@ -11,7 +11,7 @@ from trueval.answers.answer import Passage
 from trueval.answers.claim_measures import Bounds
 from trueval.answers.evaluate_answers import mean_interval
 from trueval.answers.generation.answer_requests import Answered, AnswerRequest, QuestionValue
-from trueval.answers.generation.attribution import ContextValues, bounded_mean, context_values, gap, losses
+from trueval.answers.generation.attribution import FIRST_ORDER, ContextValues, bounded_mean, context_values, gap, losses
 from trueval.models.generator import Generation
 
 
@@ -30,6 +30,7 @@ def test_losses_by_hand_add_up() -> None:
         "system": values([0.0, 0.5, 1.0, 0.0]),
         "gold": values([1.0, 0.5, 1.0, 0.5]),
         "gold+distractors": values([1.0, 0.0, 1.0, 0.0]),
+        FIRST_ORDER: values([0.0, 0.5, 1.0, 0.0]),
         "reordered": values([0.0, 1.0, 1.0, 0.0]),
     }
     found = {each.name: each for each in losses(contexts, CODES, 0.95)}
@@ -78,6 +79,17 @@ def test_an_interval_of_differences_is_that_of_its_fraction() -> None:
     assert (found.low, found.high) == pytest.approx((2 * plain.low - 1, 2 * plain.high - 1))
     equal = bounded_mean("d", Bounds(np.zeros(4), np.zeros(4)), np.ones(4, dtype=bool), CODES, 0.9, signed=True)
     assert equal.low < 0 < equal.high, "equal differences are no proof that all are equal"
+
+
+def test_the_interval_of_reading_is_that_of_gold_mirrored() -> None:
+    """A loss of reading is never below 0, nor is its interval."""
+    every = np.ones(4, dtype=bool)
+    for low in ([1.0, 0.5, 1.0, 0.25], [1.0] * 4):
+        gold = values(low)
+        found = losses({"gold": gold}, CODES, 0.95)[0]
+        plain = bounded_mean("gold", gold.bounds, every, CODES, 0.95, signed=False)
+        assert (found.low, found.high) == pytest.approx((1 - plain.high, 1 - plain.low))
+        assert found.low >= 0.0
 
 
 def answered(query: str, log: str, documents: str, problem: str = "") -> Answered:

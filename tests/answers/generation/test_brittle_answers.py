@@ -244,3 +244,11 @@ def test_the_view_says_what_a_distractor_costs(tmp_path: Path) -> None:
     bare = config_of(tmp_path / "bare", 3)
     (tmp_path / "bare" / "qrels.trec").write_text("q0 0 g0 0\n")
     assert "is not known" in repr(brittle_answers(bare, tmp_path / "bare" / "out"))
+
+
+def test_k_is_where_lists_hold_fewer_than_the_dose_that_harms_without_a_dose_of_zero(tmp_path: Path) -> None:
+    """Harm of 3 beside that of 1 says nothing against 2: K is the largest whose lists hold fewer than 3."""
+    tables = '[brittle]\ndoses = [1, 3]\nkinds = ["high-scoring"]\nplaces = ["first"]\n'
+    config = write_corpus(tmp_path, 40, tables=tables, generate={"planted": {"distracted": 0.5}}, hits=0.0)
+    (harm,) = brittle_answers(config, tmp_path / "out").generators[0].thresholds
+    assert (harm.dose, harm.k) == (3, 2)

@@ -188,6 +188,34 @@ def test_questions_without_gold_or_reference_are_bounded(tmp_path: Path) -> None
     assert any("no reference, such as 'q19'" in note for note in found.notes)
 
 
+def test_questions_for_which_nothing_was_found_are_losses_of_retrieval(tmp_path: Path) -> None:
+    """An empty list is an empty context, not a question less: 1 of 3 answers is right, and retrieval loses 2 of 3."""
+    config = write_corpus(tmp_path, 4, generate={"model": "extractive:spans"}, asked={"measure": "exact-match"})
+    lists = [["g0", "n1"], ["n1", "n2"], []]
+    rows = [{"query": f"q{at}", "ids": ids} for at, ids in enumerate(lists)] + [{"query": "other", "ids": ["n1"]}]
+    (tmp_path / "run.trec").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = generate_answers(config, tmp_path / "out")
+    assert (found.questions, found["system"].value, found["gold"].value) == (3, pytest.approx(1 / 3), 1.0)
+    assert (found["retrieval"].questions, found["retrieval"].value) == (3, pytest.approx(2 / 3))
+    assert any("1 question of the run, such as 'other', have no text" in note for note in found.notes)
+    assert any("such as 'q3', are not in the run" in note for note in found.notes)
+
+
+def test_ties_are_no_loss_of_order(tmp_path: Path) -> None:
+    """Copied spans are right in any order of the same documents; which of the tied ones are there is another matter."""
+    config = write_corpus(
+        tmp_path,
+        6,
+        ties=6,
+        pool=3,
+        generate={"model": "extractive:spans", "contexts": 2},
+        asked={"measure": "exact-match"},
+    )
+    found = generate_answers(config, tmp_path / "out")
+    assert 0.0 < found["system"].value < 1.0
+    assert found["order"].lowest == found["order"].highest == 0.0
+
+
 def test_answers_are_judged_where_the_file_has_a_judge(tmp_path: Path) -> None:
     """One ledger for all logs; each has its own table, which evaluate reads."""
 

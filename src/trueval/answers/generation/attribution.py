@@ -3,7 +3,7 @@
     retrieval's loss    gold - system        what better lists could gain
     reading's loss      1 - gold             what is wrong with the answer in front of it; labels and references too
     distraction         gold - gold+distractors
-    order               system - reordered
+    order               system, its first order - reordered, of the same documents
     closed book         none                 what it knew anyway
 
 so that 1 - system = retrieval's loss + reading's loss, for each question and for the means. A value that is not known
@@ -11,7 +11,8 @@ so that 1 - system = retrieval's loss + reading's loss, for each question and fo
 greatest that it may be, up to [0, 1]; so is every difference, and so is every mean.
 
 An interval of a mean is over questions, as in `evaluate_answers`: from its lower end for the lowest values to its upper
-end for the highest. Differences d are between -1 and 1: their interval is that of (d + 1) / 2, mapped back.
+end for the highest. Reading's loss is from 0 to 1. Other
+differences d are from -1 to 1: their interval is that of (d + 1) / 2, mapped back.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trueval.answers.answer import Passage
 from trueval.answers.claim_measures import Bounds
 from trueval.answers.evaluate_answers import mean_interval
 from trueval.answers.generation.answer_requests import UNKNOWN, Answered, QuestionValue
@@ -33,12 +35,13 @@ RETRIEVAL: Final = "retrieval"
 READING: Final = "reading"
 DISTRACTION: Final = "distraction"
 ORDER: Final = "order"
+FIRST_ORDER: Final = "system, first order"  # the context that `reordered` has in another order
 # Differences of two contexts, in the order of the page; None stands for 1, an answer without fault.
 LOSSES: Final[Mapping[str, tuple[str | None, str]]] = {
     RETRIEVAL: (GOLD, SYSTEM),
     READING: (None, GOLD),
     DISTRACTION: (GOLD, NOISY),
-    ORDER: (SYSTEM, REORDERED),
+    ORDER: (FIRST_ORDER, REORDERED),
 }
 
 
@@ -91,6 +94,14 @@ def context_values(
     return ContextValues(Bounds(low, high), there, known, least, most)
 
 
+def first_order(answered: Sequence[Answered]) -> list[Answered]:
+    """The answers from the first context of each question, whatever the number of orders that its ties leave open."""
+    first: dict[str, tuple[Passage, ...]] = {}
+    return [
+        one for one in answered if first.setdefault(one.request.query, one.request.passages) == one.request.passages
+    ]
+
+
 def difference(one: Bounds | None, other: Bounds) -> Bounds:
     """Bounds of a difference; None stands for 1.
 
@@ -138,7 +149,13 @@ def has_all_contexts(contexts: Mapping[str, ContextValues], names: Sequence[str 
 def losses(contexts: Mapping[str, ContextValues], codes: Ints, level: float) -> tuple[BoundedMean, ...]:
     """The losses that the contexts allow, each over the questions that have both of its contexts.
 
-    The loss of retrieval and that of reading are over the same questions, so that they add up to 1 - system.
+    The loss of retrieval and that of reading are over the same questions, so that they add up to 1 - system. Reading's
+    loss is from 0 to 1, so its interval is that of the gold context, mirrored.
+
+    Args:
+        contexts: name → values; FIRST_ORDER has those of the system's first context alone.
+        codes: [question] number of its cluster.
+        level: of the intervals.
     """
     found = []
     main = has_all_contexts(contexts, [GOLD, SYSTEM]) if {GOLD, SYSTEM} <= {*contexts} else None
@@ -148,7 +165,7 @@ def losses(contexts: Mapping[str, ContextValues], codes: Ints, level: float) -> 
         first = None if one is None else contexts[one].bounds
         kept = main if name in (RETRIEVAL, READING) and main is not None else has_all_contexts(contexts, [one, other])
         bounds = difference(first, contexts[other].bounds)
-        found.append(bounded_mean(name, bounds, kept, codes, level, signed=True))
+        found.append(bounded_mean(name, bounds, kept, codes, level, signed=one is not None))
     return tuple(found)
 
 

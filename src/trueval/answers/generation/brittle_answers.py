@@ -317,7 +317,7 @@ class _Answers:
         drops = {int(self.doses[at]): drop(str(int(self.doses[at])), values, at, self.codes, level) for at in given}
         dose = first_harm(drops)
         shown = drops[max(drops) if dose is None else dose]
-        return HarmThreshold(kind, dose, shown, None if dose is None else largest_k(self.questions, dose - least))
+        return HarmThreshold(kind, dose, shown, None if dose is None else largest_k(self.questions, dose))
 
 
 def largest_k(questions: Sequence[AskedQuestion], dose: int) -> int | None:

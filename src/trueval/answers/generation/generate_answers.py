@@ -57,7 +57,7 @@ def generate_answers(
     >>> generate_answers("answers.toml", "generated")["retrieval"].value  # doctest: +SKIP
     """
     from trueval.answers.generation.answer_requests import answer_all, judge_logs, notes_of, value_answers, write_logs
-    from trueval.answers.generation.attribution import context_values, gap, losses
+    from trueval.answers.generation.attribution import FIRST_ORDER, context_values, first_order, gap, losses
     from trueval.answers.generation.generation_result import GeneratedAnswers
     from trueval.answers.generation.question_contexts import SYSTEM
     from trueval.answers.generation.token_times import token_times
@@ -88,6 +88,7 @@ def generate_answers(
     queries = [each.query for each in inputs.questions]
     contexts = {name: context_values(answered, values, queries) for name, answered in by_context.items() if answered}
     codes = clusters_of(inputs.questions)
+    first = context_values(first_order(by_context.get(SYSTEM, [])), values, queries)
     return GeneratedAnswers(
         generator=found.name,
         judge="" if plan.judge is None else plan.judge.model,
@@ -96,7 +97,7 @@ def generate_answers(
         questions=len(queries),
         k=plan.generate["contexts"],
         contexts=tuple(_mean(name, each, by_context[name], codes, level) for name, each in contexts.items()),
-        losses=losses(contexts, codes, level),
+        losses=losses({**contexts, FIRST_ORDER: first}, codes, level),
         gap=gap(contexts, codes, level),
         ties=_ties(made, by_context.get(SYSTEM, []), values),
         times=token_times(found.answered, level, plan.asked["seed"]),

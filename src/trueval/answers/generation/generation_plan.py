@@ -35,6 +35,7 @@ from trueval.golden.build.golden_plan import JudgePlan, judge_plan
 from trueval.judgments import Judgments
 from trueval.models.hosted.services import check_url
 from trueval.rag.contexts import Contexts, contexts_or_file
+from trueval.report.number_texts import count_phrase
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.run import Run
 
@@ -126,12 +127,26 @@ class GenerationPlan:
             )
         about = {} if asked["references"] is None else read_references(asked["references"])
         questions = _questions(run, texts, judgments, about, asked["rel"])
+        there = {*run.query_ids.to_list(), *run.empty}
+        strange = [query for query in there if query not in texts.queries]
+        absent = [query for query in _gold(judgments, texts, asked["rel"]) if query not in there]
         if not questions:
             raise Place(asked["run"]).error(f"no question of the run is in {self.corpus}. Name the run of this corpus.")
         drawn = {*sample([each.query for each in questions], asked["sample"], asked["seed"])}
         kept = tuple(each for each in questions if asked["sample"] is None or each.query in drawn)
         named = sum(CLUSTER in each.about for each in kept)
         notes = (*texts.notes, *run.notes)
+        if strange:
+            told = count_phrase(len(strange), "question", "questions")
+            notes += (
+                f"{told} of the run, such as {min(strange)!r}, have no text in {self.corpus}: they are left out.",
+            )
+        if absent:
+            told = count_phrase(len(absent), "question", "questions")
+            notes += (
+                f"{told} with documents judged to hold the answer, such as {min(absent)!r}, are not in the run: they "
+                "are left out, and no value counts what the system did not find for them.",
+            )
         if 0 < named < len(kept):  # logs have clusters of all questions, or of none
             kept = tuple(_without_cluster(each) for each in kept)
             notes += (f"a cluster is named for {named:,} of {len(kept):,} questions: clusters are not used.",)
@@ -154,18 +169,22 @@ def _questions(
 ) -> tuple[AskedQuestion, ...]:
     lists = rank_lists(run)
     ids, scores = lists.documents["doc_id"].to_list(), lists.documents["score"].to_list()
-    gold: dict[str, list[tuple[float, str]]] = {}
+    gold = _gold(judgments, texts, rel)
     judged: dict[str, set[str]] = {}
     for query, document, grade in judgments.frame.select("query_id", "doc_id", "grade").iter_rows():
         if grade >= 0:
             judged.setdefault(query, set()).add(document)
-        if grade >= rel and document in texts.documents:
-            gold.setdefault(query, []).append((-grade, document))
+    parts = {
+        query: slice(int(lists.offsets[at]), int(lists.offsets[at + 1]))
+        for at, query in enumerate(lists.query_ids.to_list())
+    }
+    parts |= dict.fromkeys(
+        run.empty, slice(0, 0)
+    )  # a question for which nothing was found is answered without passages
     found = []
-    for at, query in enumerate(lists.query_ids.to_list()):
+    for query, part in parts.items():
         if query not in texts.queries:
             continue
-        part = slice(int(lists.offsets[at]), int(lists.offsets[at + 1]))
         absent = next((each for each in ids[part] if each not in texts.documents), None)
         if absent is not None:
             raise Place(run.source).error(f"document {absent!r} of {query!r} has no text in {texts.source}. Add it.")
@@ -174,12 +193,21 @@ def _questions(
                 query,
                 texts.queries[query],
                 tuple(map(RankedDocument, ids[part], scores[part])),
-                tuple(document for _, document in sorted(gold.get(query, []))),
+                gold.get(query, ()),
                 frozenset(judged.get(query, ())),
                 about.get(query, {}),
             )
         )
     return tuple(found)
+
+
+def _gold(judgments: Judgments, texts: Collection, rel: float) -> dict[str, tuple[str, ...]]:
+    """Question → documents with a text that hold its answer, best grade first."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for query, document, grade in judgments.frame.select("query_id", "doc_id", "grade").iter_rows():
+        if grade >= rel and document in texts.documents:
+            found.setdefault(query, []).append((-grade, document))
+    return {query: tuple(document for _, document in sorted(each)) for query, each in found.items()}
 
 
 def read_references(path: str) -> dict[str, dict[str, object]]:

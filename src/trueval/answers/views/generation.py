@@ -115,7 +115,10 @@ def _findings(result: GeneratedAnswers) -> Iterator[Sentence]:
     by_name = {each.mean.name: each.mean for each in result.contexts}
     closed = by_name.get("none")
     if closed is not None and closed.value is not None:
-        yield ("Without any passage it reaches ", Quantity(closed, "value"), ": what it knew anyway.")
+        reach: list[str | Quantity] = [Quantity(closed, "value")]
+        if closed.width > 0:
+            reach = [Quantity(closed, "lowest"), " to ", Quantity(closed, "highest"), ", as some values are not known"]
+        yield ("Without any passage it reaches ", *reach, ": what it knew anyway.")
     ties = result.ties
     if ties.questions:
         told = count_phrase(ties.questions, "question has", "questions have")
