@@ -451,3 +451,10 @@ def test_numbers_that_are_no_scores_are_left_alone() -> None:
         for run in runs_of({"input": "q", "context": scored_documents(key, *values)}):
             assert [score for *_, score in listed(run)] == [-1.0, -2.0]
             assert not any("score" in note for note in run.notes)
+
+
+def test_a_score_that_is_no_number_is_no_reordering() -> None:
+    """Beside other scores NaN is neither above nor below: it is refused, and the order of the list hides it not."""
+    content = b'{"query": "q", "ids": [["a", NaN], ["b", 0.5]], "gold": ["a"]}'
+    with pytest.raises(InputError, match="the score of document 'a' in query 'q' is nan"):
+        Run.read(io.BytesIO(content))

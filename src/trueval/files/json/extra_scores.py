@@ -64,7 +64,8 @@ def without_contrary_scores(lines: tuple[LogLine, ...], source: str) -> ScoredLi
         source: what a note calls it.
     """
     scored = [line for line in lines if line.entries and not _is_bare(line)]
-    contrary = sum(not _descends([float(str(entry.score)) for entry in line.entries]) for line in scored)
+    # A score that is no number is not above or below another: it is kept, and refused with its line.
+    contrary = sum(any(a < b for a, b in pairwise(float(str(each.score)) for each in line.entries)) for line in scored)
     if not contrary:
         return ScoredLines(lines, ())
     ranked = tuple(
