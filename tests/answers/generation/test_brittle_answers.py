@@ -12,6 +12,7 @@ import pytest
 from tests.answers.generation.planted_corpus import write_corpus
 from tests.answers.stream_server import Trouble, stream_server
 from tests.extras import need
+from tests.golden.chat import chat_server
 
 from trueval.answers.answer import Passage
 from trueval.answers.generation.asked_questions import AskedQuestion, RankedDocument
@@ -229,10 +230,31 @@ def test_answers_that_break_off_bound_the_slope(tmp_path: Path) -> None:
     assert (found.lowest, found.highest) == (pytest.approx(worst), pytest.approx(0.0, abs=1e-12))
 
 
+def test_all_generators_share_the_money_of_the_judge(tmp_path: Path) -> None:
+    """One account and one ledger of the judge: its max_cost holds for all, and equal answers are judged once."""
+    made = [
+        PlantedGenerator({f"Which color has box {at}?": f"word{at}" for at in range(3)}, name=name) for name in "mn"
+    ]
+    with chat_server(lambda claim, text: 3) as judge:
+        tables = (
+            f'[judge]\nmodel = "j"\nbase_url = "{judge.url}"\napi_key_env = ""\nrounds = 1\n'
+            '[brittle]\nkinds = ["high-scoring"]\nplaces = ["first"]\ndoses = [0, 1]\n'
+        )
+        config = write_corpus(tmp_path, 3, tables=tables)
+        brittle_answers(config, tmp_path / "out", generators=made[:1])
+        calls = len(judge.seen)
+        brittle_answers(config, tmp_path / "out", generators=made)
+        assert len(judge.seen) == calls
+    assert [path.parent.name for path in (tmp_path / "out").rglob("calls.jsonl")] == ["judged"]
+
+
 def test_two_generators_of_one_name_are_refused(tmp_path: Path) -> None:
     config = config_of(tmp_path, 3)
     with pytest.raises(InputError, match="Two generators have the same name"):
         brittle_answers(config, tmp_path / "out", generators=[PlantedGenerator({}), PlantedGenerator({})])
+    names = [PlantedGenerator({}, name=name) for name in ("a b", "a-b")]
+    with pytest.raises(InputError, match="Two generators have the same name, or the same folder"):
+        brittle_answers(config, tmp_path / "out", generators=names)
 
 
 def test_the_view_says_what_a_distractor_costs(tmp_path: Path) -> None:

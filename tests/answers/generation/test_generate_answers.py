@@ -216,6 +216,21 @@ def test_ties_are_no_loss_of_order(tmp_path: Path) -> None:
     assert found["order"].lowest == found["order"].highest == 0.0
 
 
+def test_logs_of_an_earlier_plan_do_not_stay(tmp_path: Path) -> None:
+    """Fewer orders and contexts: what is in the folder is of this run, but for files that are the user's own."""
+    config = write_corpus(tmp_path, 4, ties=4, pool=3, generate={"model": "extractive:spans", "contexts": 1})
+    generate_answers(config, tmp_path / "out")
+    (tmp_path / "out" / "mine.jsonl").write_text("{}\n")
+    assert (tmp_path / "out" / "variants" / "system-2.jsonl").exists()
+    asked = {"orders": 1, "contexts": ["system", "gold"]}
+    config = write_corpus(
+        tmp_path, 4, ties=4, pool=3, generate={"model": "extractive:spans", "contexts": 1}, asked=asked
+    )
+    generate_answers(config, tmp_path / "out")
+    left = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.jsonl")}
+    assert left == {"system.jsonl", "gold.jsonl", "mine.jsonl"}
+
+
 def test_answers_are_judged_where_the_file_has_a_judge(tmp_path: Path) -> None:
     """One ledger for all logs; each has its own table, which evaluate reads."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -236,6 +236,19 @@ def write_logs(
     return found
 
 
+def remove_other_logs(out: Path, names: re.Pattern[str], kept: Collection[Path]) -> None:
+    """Remove logs and tables of an earlier run of the folder that asked for more, so that nobody reads them as of this.
+
+    Args:
+        names: files below `out`, and below the folder "judged" there, that runs write.
+        kept: files of this run.
+    """
+    for folder in (out, out / JUDGED):
+        for path in folder.rglob("*.jsonl"):
+            if path not in kept and names.fullmatch(path.relative_to(folder).as_posix()):
+                path.unlink()
+
+
 def file_name(name: str) -> str:
     """A name as a file has it.
 
@@ -251,9 +264,14 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def judge_logs(
-    plan: GenerationPlan, files: Mapping[str, Path], out: Path, *, begin: Begin | None = None
+    plan: GenerationPlan, files: Mapping[str, Path], out: Path, *, judging: Path, begin: Begin | None = None
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Have the judge of the plan fill one table for all logs, and part it: log → table; and what the judge's notes say.
+
+    Args:
+        files: log → file below `out`; its table has the same name in the folder "judged" there.
+        judging: folder of the judge's ledger and money, common to all generators, so that its max_cost holds for all.
+        begin: called with the name of the stage.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
@@ -265,10 +283,10 @@ def judge_logs(
         replace(answer, query=f"{at}\n{answer.query}") for at, log in enumerate(logs.values()) for answer in log.answers
     ]
     whole = AnswerLog("answers", str(out), tuple(parts), {})
-    found = judge_answers(whole, out / JUDGED, plan.judge, begin=begin)
+    found = judge_answers(whole, judging, plan.judge, begin=begin)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in logs}
     names = list(logs)
-    for line in (out / JUDGED / TABLE).read_text(encoding="utf-8").splitlines():
+    for line in (judging / TABLE).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         at, _, query = str(row["query"]).partition("\n")
         rows[names[int(at)]].append({**row, "query": query})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import combinations
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from trueval.retrieval.pipeline.stage_resources import Begin
     from trueval.standings.standings import Ints
 
+# A file of a prompt: kind, place and dose, or gold documents alone; and the repetition.
+_LOG: Final = re.compile(r"([a-z-]+-(first|middle|last)-\d+|gold)(-\d+)?\.jsonl")
 MOST_K: Final = 1000  # largest K that a threshold is looked for
 
 
@@ -75,7 +78,7 @@ def brittle_answers(
 
     >>> brittle_answers("answers.toml", "brittle").slope("gpt-5-mini", "high-scoring").value  # doctest: +SKIP
     """
-    from trueval.answers.generation.answer_requests import answer_all, notes_of
+    from trueval.answers.generation.answer_requests import answer_all, file_name, notes_of
     from trueval.answers.generation.brittle_result import BrittleAnswers, SlopeDifference
     from trueval.answers.generation.dose_response import slope_difference
     from trueval.answers.generation.generate_answers import clusters_of, read_plan
@@ -86,8 +89,8 @@ def brittle_answers(
     inputs = plan.read_inputs()
     requests = _requests(plan, inputs)
     names = plan.generate["model"] if generators is None else [each.name for each in generators]
-    if len({*names}) < len(names):
-        raise InputError("Two generators have the same name, and results are told apart by it. Rename one.")
+    if len({file_name(each) for each in names}) < len(names):
+        raise InputError("Two generators have the same name, or the same folder by their names. Rename one.")
     codes = clusters_of(inputs.questions)
     found: list[_Answers] = []
     notes: list[str] = []
@@ -177,13 +180,21 @@ def _value(
     plan: GenerationPlan, inputs: GenerationInputs, answered: AnsweredRequests, out: Path, begin: Begin | None
 ) -> tuple[dict[str, dict[str, QuestionValue]], tuple[str, ...]]:
     """Write the logs of a generator, have them judged, and value them."""
-    from trueval.answers.generation.answer_requests import file_name, judge_logs, value_answers, write_logs
+    from trueval.answers.generation.answer_requests import (
+        JUDGED,
+        file_name,
+        judge_logs,
+        remove_other_logs,
+        value_answers,
+        write_logs,
+    )
 
     logs = dict.fromkeys(one.request.log for one in answered.answered)
     folders = {log: log.replace(" ", "-") for log in logs}
     folder = out / file_name(answered.name)
     files = write_logs(inputs, answered.answered, folder, folders=folders)
-    tables, notes = judge_logs(plan, files, folder, begin=begin)
+    tables, notes = judge_logs(plan, files, folder, judging=out / JUDGED, begin=begin)
+    remove_other_logs(folder, _LOG, {*files.values(), *tables.values()})
     return value_answers(plan.measure, files, tables), notes
 
 

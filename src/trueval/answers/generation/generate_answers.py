@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from trueval.standings.standings import Ints
 
 VARIANTS: Final = "variants"
+# A file of a context, as in generation_tables.CONTEXTS, or of a variant of it.
+_LOG: Final = re.compile(r"(none|system|gold|gold\+distractors|reordered)\.jsonl|variants/[a-z+]+-\d+\.jsonl")
 LISTED: Final = 50  # questions with ties that a result holds
 
 
@@ -56,7 +59,15 @@ def generate_answers(
 
     >>> generate_answers("answers.toml", "generated")["retrieval"].value  # doctest: +SKIP
     """
-    from trueval.answers.generation.answer_requests import answer_all, judge_logs, notes_of, value_answers, write_logs
+    from trueval.answers.generation.answer_requests import (
+        JUDGED,
+        answer_all,
+        judge_logs,
+        notes_of,
+        remove_other_logs,
+        value_answers,
+        write_logs,
+    )
     from trueval.answers.generation.attribution import FIRST_ORDER, context_values, first_order, gap, losses
     from trueval.answers.generation.generation_result import GeneratedAnswers
     from trueval.answers.generation.question_contexts import SYSTEM
@@ -80,7 +91,8 @@ def generate_answers(
         begin=begin,
     )
     files = write_logs(inputs, found.answered, folder, folders=folders)
-    tables, judged = judge_logs(plan, files, folder, begin=begin)
+    tables, judged = judge_logs(plan, files, folder, judging=folder / JUDGED, begin=begin)
+    remove_other_logs(folder, _LOG, {*files.values(), *tables.values()})
     values = value_answers(plan.measure, files, tables)
     by_context: dict[str, list[Answered]] = {name: [] for name in plan.asked["contexts"]}
     for one in found.answered:
