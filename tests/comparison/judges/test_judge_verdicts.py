@@ -118,3 +118,25 @@ def test_a_judge_without_the_queries_is_named() -> None:
     scores[1] = [made_scores(each.name, [np.nan, np.nan]) for each in scores[1]]
     with pytest.raises(InputError, match="no query has a value for x and y by the labels of B"):
         list(judge_verdicts(scores, ["A", "B"]))
+
+
+def test_a_judge_that_sees_no_difference_leaves_no_robust_lead() -> None:
+    """By A the first run leads, by B the runs are equal: neither judge turns the other, and the lead is not of both."""
+    ahead = [made_scores("x", [0.5, 0.7]), made_scores("y", [0.4, 0.4])]
+    level = [made_scores("x", [0.5, 0.7]), made_scores("y", [0.7, 0.5])]
+    for scores in ([ahead, level], [level, ahead]):
+        (found,) = judge_verdicts(scores, ["A", "B"])
+        assert (found.verdict, found.turned_by) == ("depends on the judge", ())
+
+
+def test_bounds_by_system_hold_together_for_all_pairs_and_measures() -> None:
+    """Each pair and measure has bounds of its own: level 0.95 for four of them is 0.9875 for each."""
+    found = world(np.random.default_rng(5), queries=60, documents=10, size=30, errors=0.1)
+    together, _ = bounded_verdicts(found.runs, found.judge, found.audit, MEASURES, OURS, error="by-system")
+    for verdict, measure in zip(together, MEASURES, strict=True):
+        alone = [
+            bounded_verdicts(found.runs, found.judge, found.audit, [measure], OURS, error="by-system", level=level)[0]
+            for level in (0.9875, 0.95)
+        ]
+        assert (verdict.low, verdict.high) == (alone[0][0].low, alone[0][0].high)
+        assert verdict.high - verdict.low > alone[1][0].high - alone[1][0].low

@@ -22,7 +22,8 @@ class JudgeVerdict:
         without: [judge] the mean of the others.
         turned_by: names of the judges whose labels give the other run the lead, against the first judge.
         deciding: name of the judge without which the mean of the others has another sign; None if there is none.
-        verdict: "robust" where no judge turns the difference; "turned by judge B" and so on; "no difference".
+        verdict: "robust" where it has one sign by all judges; "turned by judge B" and so on; "depends on the judge"
+            where it is 0 by some of them; "no difference" where it is 0 by all.
     """
 
     measure: str

@@ -68,7 +68,9 @@ def _verdict(measure: str, first: str, second: str, found: Sequence[float], name
     turned = tuple(name for name, other in zip(names, signs.tolist(), strict=True) if other == -sign and sign)
     changes = np.flatnonzero(_sign(without) * _sign(np.array([mean])) < 0)
     deciding = None if not len(changes) else names[changes[np.abs(without[changes]).argmax()]]
-    verdict = ROBUST if sign else EQUAL
+    verdict = DEPENDS if signs.any() else EQUAL
+    if sign and (signs == sign).all():
+        verdict = ROBUST
     if turned:
         verdict = f"turned by {'judge' if len(turned) == 1 else 'judges'} {', '.join(turned)}"
     return JudgeVerdict(measure, first, second, tuple(found), mean, tuple(without.tolist()), turned, deciding, verdict)
@@ -129,16 +131,20 @@ def bounded_verdicts(
     refused: list[str] = []
     pairs = _pairs([run.name for run in runs], baseline)
     by_grade = bound_errors(counts, classes, level) if error == BOUNDED else None
+    sums: list[tuple[Measure, list[_Worth]]] = []
     for measure in measures:
         worths = [_worth(side, measure, counts.grades) for side in sides]
         if texts := [each for each in worths if isinstance(each, str)]:
             refused.append(f"{measure}: {texts[0]}.")
-            continue
-        known = [each for each in worths if not isinstance(each, str)]
+        else:
+            sums.append((measure, [each for each in worths if not isinstance(each, str)]))
+    # By system each pair and measure has classes, and so bounds, of its own: Bonferroni over them too.
+    of_each = 1 - (1 - level) / max(len(sums) * len(pairs), 1)
+    for measure, known in sums:
         for first, second in pairs:
             pair = _Pair.of(measure, known[first], known[second], classes, counts)
             own = classes if by_grade else pair.by_system()
-            bounds = by_grade or bound_errors(counts, own, level)
+            bounds = by_grade or bound_errors(counts, own, of_each)
             found.append(pair.verdict(runs[first].name, runs[second].name, own, bounds, counts))
     return found, refused
 
