@@ -178,3 +178,31 @@ def test_equal_runs_have_no_interval_and_nothing_to_buy() -> None:
     pair = budget_of_scores(scores, [judge], BudgetChoices()).measures[0].differences[0]
     assert (pair.value, pair.half_width, pair.shorter) == (0.0, 0.0, None)
     assert all(math.isnan(each.share) for each in pair.sources)
+
+
+def test_an_audit_corrects_the_mean_over_repeats() -> None:
+    """People who grade as the judge does change no value; what a repeat changes for a question counts once."""
+    runs, judge = {"a": ranked(1), "b": ranked(2)}, judged(3)
+    asked = judge.frame.select("query_id", "doc_id", "grade")
+    items = asked.select("query_id", "doc_id", stratum=pl.lit("queries"))
+    sample = AuditSample("queries", items, asked, {"queries": len(QUERIES)}, (0.0, 3.0))
+    repeats = {"a": [tv.Run.of(ranked(seed), name=str(seed)) for seed in (5, 6, 7)]}
+    for shared in (False, True):
+        more = {**repeats, "b": [tv.Run.of(ranked(seed), name=str(seed)) for seed in (8, 9, 10)]} if shared else repeats
+        plain, audited_pair = (
+            tv.budget(runs, judge, "P@3", repeats=more, audit=audit, shared_repeats=shared).measures[0]
+            for audit in (None, sample)
+        )
+        for one, other in zip(plain.means, audited_pair.means, strict=True):
+            assert (other.run, other.value) == (one.run, pytest.approx(one.value))
+        (one,), (other,) = plain.differences, audited_pair.differences
+        assert other.value == pytest.approx(one.value)
+        effects = {(each.effect, each.system): each for each in other.effects}
+        first = tv.correct(runs, judge, sample, "P@3").difference("a", "b", "P@3")
+        inside = sum(each.untruncated for (effect, _), each in effects.items() if effect == "QR")
+        assert effects["Q", None].untruncated == pytest.approx(first.fixed * len(QUERIES) - inside)
+    copies = {"a": [tv.Run.of(ranked(1), name="copy")]}
+    one, other = (
+        tv.budget(runs, judge, "P@3", repeats=each, audit=sample).measures[0].differences[0] for each in (None, copies)
+    )
+    assert (other.value, other.half_width) == (pytest.approx(one.value), pytest.approx(one.half_width))

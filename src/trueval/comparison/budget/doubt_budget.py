@@ -299,8 +299,10 @@ class _MeasureBudget:
             )
         alone = minus is None
         found = variance_of_mean(sides[0].expected[kept]) if alone else self._difference(run, str(minus), kept)
-        spread = [side.ties[kept].mean(axis=1, keepdims=True) if minus else side.ties[kept] for side in sides]
-        return self._describe(self._with_audit(found, run, minus), run, minus, np.asarray(sum(spread)))
+        spread = [mean_over_repeats(side.ties[kept]) if minus else side.ties[kept] for side in sides]
+        later = [_later_repeats(side.expected[kept]) for side in sides]
+        corrected = self._with_audit(found, run, minus, later[0] - sum(later[1:]))
+        return self._describe(corrected, run, minus, np.asarray(sum(spread)))
 
     def _difference(self, run: str, minus: str, kept: Bools) -> MeanVariance:
         first, second = self.values[run].expected, self.values[minus].expected
@@ -319,8 +321,19 @@ class _MeasureBudget:
             self.inside[name] = mean_squares(values) if values.shape[1] > 1 else None
         return self.inside[name]
 
-    def _with_audit(self, found: MeanVariance, run: str, minus: str | None) -> MeanVariance:
-        """The same mean, corrected by people's labels, which then decide what questions and labels add."""
+    def _with_audit(self, found: MeanVariance, run: str, minus: str | None, later: float) -> MeanVariance:
+        """The same mean, corrected by people's labels, which then decide what questions and labels add.
+
+        The correction is of the first repeats. What the mean over repeats differs by from them is the judge's, whose
+        errors are taken to be the same in all repeats; and the variance over questions of the first repeats holds that
+        of what a repeat changes for a question, which is taken off, as it counts with the repeats.
+
+        Args:
+            found: the mean by the judge's labels.
+            run: name of the run.
+            minus: name of the second run of a pair; None for one run.
+            later: what the mean over repeats is more than the first repeats alone.
+        """
         if self.corrected is None:
             return found
         one = self._correction(self.corrected, run, minus)
@@ -336,14 +349,16 @@ class _MeasureBudget:
         counts = found.counts._replace(audited=np.array(drawn), drawn_from=units / queries)
         size = len(found.squares)
         labels = max(one.corrected.se**2 - one.fixed, 0.0) if drawn < units else 0.0
+        repeats = [each._replace(weights=np.append(each.weights, [0.0, 0.0])) for each in repeats]
+        questions = np.eye(1, size + 2, size)[0] - sum(each.weights for each in repeats if each.effect == "QR")
         components = [
-            Component("Q", -1, queries, np.eye(1, size + 2, size)[0]),
+            Component("Q", -1, queries, questions),
             Component(AUDIT, -1, 1.0, np.eye(1, size + 2, size + 1)[0]),
-            *(each._replace(weights=np.append(each.weights, [0.0, 0.0])) for each in repeats),
+            *repeats,
         ]
         free = max(one.corrected.degrees, 1.0)
         return MeanVariance(
-            sign * one.corrected.estimate,
+            sign * one.corrected.estimate + later,
             counts,
             tuple(components),
             np.append(found.squares, [one.fixed * queries, labels]),
@@ -474,6 +489,13 @@ def _tie_variance(ties: Floats, level: float) -> tuple[float, float, float]:
     mean, number = float(each.mean()), len(each)
     half = float(stdtrit(number - 1, (1 + level) / 2)) * float(each.std(ddof=1)) / math.sqrt(number)
     return mean / number, max(mean - half, 0.0) / number, (mean + half) / number
+
+
+def _later_repeats(values: Floats) -> float:
+    """What the mean over repeats of [query, repeat, judge] values is more than the first repeat alone."""
+    apart = mean_over_repeats(values) - values[:, :1]
+    there = ~np.isnan(apart)
+    return float(apart[there].mean()) if there.any() else 0.0
 
 
 def _values(scores: Sequence[Sequence[Scores]], at: int, place: Mapping[str, int]) -> _Values:
