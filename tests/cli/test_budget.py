@@ -89,11 +89,13 @@ def test_order_and_baseline(trueval: Command, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [
-        (("--repeats", "one=one.trec"), 2, "one.trec is a repeat of one that is the same file as another of its runs"),
-        (("--repeats", "one=one-2.trec,one-2.trec"), 2, "is the same file as another of its runs"),
+        (("--repeats", "one=one.trec"), 2, "one.trec is a repeat of one that is the same file as a run of one"),
+        (("--repeats", "one=one-2.trec,one-2.trec"), 2, "is the same file as a run of one"),
+        (("--repeats", "one=./two.trec"), 2, "is the same file as a run of two"),
         (("--repeats", "oen=one-2.trec"), 2, "write the name of a run, =, and the file of its repeat"),
         (("--repeats", "one-2.trec"), 2, "write the name of a run, =, and the file of its repeat"),
         (("--judges", "a.qrels"), 2, "a.qrels is given twice"),
+        (("--judges", "./a.qrels"), 2, "a.qrels is given twice"),
         (("--judges", "b.qrels", "--audit", "."), 2, "--audit is of one judge, and --judges names others"),
         (("--judges", "binary.qrels"), 1, "binary.qrels: grades go up to 1, and those of a.qrels up to 3"),
         (("--prices", "lable=1"), 2, "--prices takes a price book, or question, label and answer"),

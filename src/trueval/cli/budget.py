@@ -20,7 +20,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.paths import expand, find_run, judge_paths, refuse_repeated, with_baseline
+from trueval.cli.paths import expand, find_run, is_same_file, judge_paths, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 from trueval.errors import InputError, PolicyError, TruevalWarning
@@ -212,16 +212,17 @@ def _repeats(texts: list[str], named: dict[str, str]) -> dict[str, list[str]]:
                 param_hint="--repeats",
             )
         found[name] += expand(in_list(listed))
+    known = {path: name for name, path in named.items()}
     for name, paths in found.items():
-        known = [Path(named[name])]
-        for path in map(Path, paths):
-            if any(path.exists() and other.exists() and path.samefile(other) for other in known):
-                raise typer.BadParameter(
-                    f"{path} is a repeat of {name} that is the same file as another of its runs. A repeat is a run of "
-                    "the system of its own: leave it out, or name another file.",
-                    param_hint="--repeats",
-                )
-            known.append(path)
+        for path in paths:
+            for other, owner in known.items():
+                if is_same_file(path, other):
+                    raise typer.BadParameter(
+                        f"{path} is a repeat of {name} that is the same file as a run of {owner}. A repeat is another "
+                        "run of the system: leave it out, or name another file.",
+                        param_hint="--repeats",
+                    )
+            known[path] = name
     return found
 
 

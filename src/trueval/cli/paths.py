@@ -134,7 +134,20 @@ def judge_paths(qrels: str, judges: list[str] | None) -> list[str]:
         typer.BadParameter: a file is there twice.
     """
     found = expand([path for text in judges or [] for path in filter(None, text.split(","))])
-    for path in found:
-        if [qrels, *found].count(path) > 1:
+    for at, path in enumerate(found):
+        if any(is_same_file(path, other) for other in (qrels, *found[:at])):
             raise typer.BadParameter(f"{path} is given twice. Name each judge once.", param_hint="--judges")
     return found
+
+
+def is_same_file(path: str, other: str) -> bool:
+    """Whether two paths, or name=path, are of one file or folder.
+
+    Example:
+        >>> is_same_file("a.trec", "new=a.trec"), is_same_file("a.trec", "b.trec")
+        (True, False)
+    """
+    from trueval.files.display_names import path_of
+
+    first, second = Path(path_of(path)), Path(path_of(other))
+    return first == second or (first.exists() and second.exists() and first.samefile(second))
