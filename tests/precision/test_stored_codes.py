@@ -161,3 +161,14 @@ def test_too_few_documents_to_train_with_are_said() -> None:
     asked, vectors, query_ids, doc_ids, judgments = collection(np.random.default_rng(7), documents=40)
     with pytest.raises(InputError, match=r"pq\(nbits=8\)"):
         measure_codes(asked, vectors, query_ids, doc_ids, judgments, ["pq"], ["RR"])
+
+
+def test_multiples_named_twice_count_once_and_lists_that_end_are_said() -> None:
+    asked, vectors, query_ids, doc_ids, judgments = collection(np.random.default_rng(3))
+    world = (asked, vectors, query_ids, doc_ids, judgments, ["flat(storage='int8')"])
+    twice = measure_codes(*world, "nDCG@5", k=5, rescore=[2, 2, 4])
+    assert [each.documents for each in twice.storages[1].rescored] == [0, 10, 20]
+    assert not [note for note in twice.notes if "end there" in note]
+    deep = measure_codes(*world, "nDCG@5 R@15 AP", k=5, rescore=[2, 4])
+    assert "R@15 reads past the 10 documents that are scored again: these lists end there." in " ".join(deep.notes)
+    assert "AP reads past the 10 or 20 documents that are scored again: these lists end there." in " ".join(deep.notes)

@@ -15,6 +15,7 @@ Products are summed in float64 and rounded once to float32, so that documents of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -154,7 +155,9 @@ def measure_codes(
         index, step = _index(spec), start(spec)
         index.check(corpus.documents.shape[1], len(names))
         index.build(corpus.documents)
-        again = () if spec == EXACT else tuple(rescore)  # float32 scores are what scoring again would give
+        again = (
+            () if spec == EXACT else tuple(dict.fromkeys(rescore))
+        )  # float32 scores are what scoring again would give
         lists = _compare_lists(corpus, index, k, again, length, step)
         rows.append(_row(corpus, index, lists, again, k, judgments, wanted, chosen))
     return CodesReport(
@@ -166,8 +169,20 @@ def measure_codes(
         length=min(length, len(names)),
         storages=tuple(rows),
         policy=chosen.to_dict(),
-        notes=tuple(dict.fromkeys(note for row in rows for note in row.notes)),
+        notes=tuple(dict.fromkeys((*(note for row in rows for note in row.notes), *_ends(wanted, rows, len(names))))),
     )
+
+
+def _ends(measures: Sequence[Measure], rows: Sequence[CodesRow], documents: int) -> Iterator[str]:
+    """Notes on measures that read past the documents that are scored again, where these are not all of a corpus."""
+    again = sorted({level.documents for row in rows for level in row.rescored if 0 < level.documents < documents})
+    for measure in measures:
+        cutoff = math.inf if measure.cutoff is None else measure.cutoff
+        if short := [f"{each:,}" for each in again if each < cutoff]:
+            yield (
+                f"{measure} reads past the {' or '.join(short)} documents that are scored again: these lists end "
+                "there. Compare it with values of the codes' own scores by a cutoff within them."
+            )
 
 
 def _check(storages: Sequence[str], k: int, rescore: Sequence[int], length: int) -> None:
@@ -317,7 +332,8 @@ def _row(
     levels = [_level(0, lists, whole)]
     for level in rescore:
         run = join_hits(lists.hits[level]).to_run(corpus.query_ids, corpus.doc_ids, f"{index.spec} {level}K")
-        levels.append(_level(level * k, lists, evaluate(run, judgments, measures, policy=policy), level))
+        last = min(level * k, len(corpus.doc_ids))
+        levels.append(_level(last, lists, evaluate(run, judgments, measures, policy=policy), level))
     rank = np.asarray(lists.tau_b)
     return CodesRow(
         storage=index.spec,

@@ -15,7 +15,8 @@ KEPT: Final = 0.99  # recall that counts as kept
 LEGEND: Final = (
     "recall: documents of the float32 result that are found; one equal to its last document counts. Expected over the "
     "orders of equal code scores, with lowest and highest.",
-    "again: how many of the first documents are scored again with the float32 vectors; 0: the codes' own scores.",
+    "again: how many of the first documents are scored again with the float32 vectors, which have to be kept too; 0: "
+    "the codes' own scores.",
     "cut: share of queries in which K, or the number to score again, falls inside a group of equal code scores.",
     "tied: share of the first documents whose score another document of the corpus has.",
 )
@@ -76,10 +77,12 @@ def _answer(result: CodesReport, levels: list[_Level]) -> Answer:
     elif enough:
         best = enough[0]
         again = f" with the first {best.level.documents} scored again" if best.level.documents else ""
+        kept = ", with the float32 vectors on disk" if best.level.documents else ""
         sentence = (
             f"{best.row.storage}{again} keeps ",
             Quantity(best.level.recall, "expected", PERCENT),
-            f" of the first {result.k} at {best.smaller:.1f} times less memory: the smallest that keeps {KEPT:.0%}.",
+            f" of the first {result.k} at {best.smaller:.1f} times less memory{kept}: the smallest that keeps "
+            f"{KEPT:.0%}.",
         )
     else:
         best = max(coded, key=lambda each: each.level.recall.lowest)
