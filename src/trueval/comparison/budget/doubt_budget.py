@@ -325,8 +325,8 @@ class _MeasureBudget:
         """The same mean, corrected by people's labels, which then decide what questions and labels add.
 
         The correction is of the first repeats. What the mean over repeats differs by from them is the judge's, whose
-        errors are taken to be the same in all repeats; and the variance over questions of the first repeats holds that
-        of what a repeat changes for a question, which is taken off, as it counts with the repeats.
+        errors are as likely in all repeats. The variance over questions is that of the first repeats, and holds what a
+        repeat changes for a question: less would be known only of people's labels of all repeats.
 
         Args:
             found: the mean by the judge's labels.
@@ -350,9 +350,8 @@ class _MeasureBudget:
         size = len(found.squares)
         labels = max(one.corrected.se**2 - one.fixed, 0.0) if drawn < units else 0.0
         repeats = [each._replace(weights=np.append(each.weights, [0.0, 0.0])) for each in repeats]
-        questions = np.eye(1, size + 2, size)[0] - sum(each.weights for each in repeats if each.effect == "QR")
         components = [
-            Component("Q", -1, queries, questions),
+            Component("Q", -1, queries, np.eye(1, size + 2, size)[0]),
             Component(AUDIT, -1, 1.0, np.eye(1, size + 2, size + 1)[0]),
             *repeats,
         ]
