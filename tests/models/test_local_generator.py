@@ -9,7 +9,7 @@ from tests.models import tiny
 
 from trueval.errors import InputError
 from trueval.models.generator import Generator
-from trueval.models.local_generator import LocalGenerator, LocalGeneratorSettings
+from trueval.models.local_generator import CUT_OFF, LocalGenerator, LocalGeneratorSettings
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -60,3 +60,23 @@ def test_an_answer_to_a_prompt_that_is_too_long_is_not_known(folder: Path) -> No
         "",
         "the prompt and max_tokens are more than the 1,024 tokens that the model reads",
     )
+
+
+def test_an_answer_that_max_tokens_cuts_is_not_known(folder: Path) -> None:
+    """As from a server; where the last token is one that the model ends with, the answer is whole."""
+    made = LocalGenerator(LocalGeneratorSettings(str(folder), max_tokens=1), write)
+    found = made.generate(tiny.QUERY, tiny.DOCUMENTS)
+    assert (found.problem, found.tokens_out) == (CUT_OFF, 1)
+    model, tokenizer, _ = made._load()
+    model.generation_config.eos_token_id = list(range(len(tokenizer)))
+    found = made.generate(tiny.QUERY, tiny.DOCUMENTS)
+    assert (found.problem, found.tokens_out) == ("", 1)
+
+
+def test_other_weights_in_the_same_folder_are_another_generator(tmp_path: Path) -> None:
+    """A ledger must not answer for a model that was trained on."""
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    first = LocalGenerator(LocalGeneratorSettings(str(tmp_path)), write).identity()
+    assert first == LocalGenerator(LocalGeneratorSettings(str(tmp_path)), write).identity()
+    (tmp_path / "model.safetensors").write_bytes(b"two")
+    assert first != LocalGenerator(LocalGeneratorSettings(str(tmp_path)), write).identity()

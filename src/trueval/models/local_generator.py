@@ -7,14 +7,18 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
 
 from trueval.errors import PolicyError
 from trueval.models.generator import Generation
 from trueval.models.hosted.hosted_roles import sendable
 from trueval.models.local_model import explain_load_errors
 from trueval.models.model_location import need
+from trueval.models.model_settings import weights_hash
 
+CUT_OFF: Final = "the answer was cut off"  # by max_tokens
 # From question and passages to the messages of a chat, each with "role" and "content".
 WriteMessages = Callable[[str, Sequence[str]], Sequence[Mapping[str, str]]]
 
@@ -60,10 +64,20 @@ class LocalGenerator:
     def __post_init__(self) -> None:
         self.name = self.use.path
 
+    @cached_property
+    def _weights(self) -> str | None:
+        """Hash of its files: other weights in the same folder are another generator."""
+        return weights_hash(Path(self.use.path))
+
     def identity(self) -> Mapping[str, object]:
-        """Its settings and prompts; the device does not identify it."""
+        """Its settings, files and prompts; the device does not identify it."""
         kept = {name: value for name, value in vars(self.use).items() if name != "device"}
-        return {"model": f"local:{self.use.path}", "parameters": kept, "sha256": list(self.prompts)}
+        return {
+            "model": f"local:{self.use.path}",
+            "parameters": kept,
+            "weights": self._weights,
+            "sha256": list(self.prompts),
+        }
 
     def generate(self, question: str, passages: Sequence[str], sample: int = 0) -> Generation:
         """Answer a question; see Generator.
@@ -96,7 +110,8 @@ class LocalGenerator:
         seconds = time.perf_counter() - began
         written = found[0, ids.shape[1] :]
         text = tokenizer.decode(written, skip_special_tokens=True).strip()
-        return Generation(text, "", tuple(moments), int(ids.shape[1]), len(written), 0.0, self.name, seconds)
+        problem = "" if len(written) < self.use.max_tokens or _ends(model, int(written[-1])) else CUT_OFF
+        return Generation(text, problem, tuple(moments), int(ids.shape[1]), len(written), 0.0, self.name, seconds)
 
     def _load(self) -> tuple[Any, Any, str]:
         if self._loaded is None:
@@ -127,6 +142,12 @@ class _Moments:
 
     def end(self) -> None:
         """The answer is whole."""
+
+
+def _ends(model: Any, token: int) -> bool:
+    """Whether an answer ends with a token: one of those that the model ends with, of which there may be several."""
+    ends = model.generation_config.eos_token_id
+    return token in (ends if isinstance(ends, list) else [ends])
 
 
 def _prompt_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> Any:
