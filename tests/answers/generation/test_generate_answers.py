@@ -197,8 +197,8 @@ def test_questions_for_which_nothing_was_found_are_losses_of_retrieval(tmp_path:
     found = generate_answers(config, tmp_path / "out")
     assert (found.questions, found["system"].value, found["gold"].value) == (3, pytest.approx(1 / 3), 1.0)
     assert (found["retrieval"].questions, found["retrieval"].value) == (3, pytest.approx(2 / 3))
-    assert any("1 question of the run, such as 'other', have no text" in note for note in found.notes)
-    assert any("such as 'q3', are not in the run" in note for note in found.notes)
+    assert any("1 question of the run has no text" in note for note in found.notes)
+    assert any("such as 'q3': not in the run" in note for note in found.notes)
 
 
 def test_ties_are_no_loss_of_order(tmp_path: Path) -> None:

@@ -137,15 +137,13 @@ class GenerationPlan:
         named = sum(CLUSTER in each.about for each in kept)
         notes = (*texts.notes, *run.notes)
         if strange:
-            told = count_phrase(len(strange), "question", "questions")
-            notes += (
-                f"{told} of the run, such as {min(strange)!r}, have no text in {self.corpus}: they are left out.",
-            )
+            told = count_phrase(len(strange), "question of the run has", "questions of the run have")
+            notes += (f"{told} no text in {self.corpus}, such as {min(strange)!r}: left out.",)
         if absent:
             told = count_phrase(len(absent), "question", "questions")
             notes += (
-                f"{told} with documents judged to hold the answer, such as {min(absent)!r}, are not in the run: they "
-                "are left out, and no value counts what the system did not find for them.",
+                f"{told} with gold documents left out, such as {min(absent)!r}: not in the run, so no value counts "
+                "what the system did not find there.",
             )
         if 0 < named < len(kept):  # logs have clusters of all questions, or of none
             kept = tuple(_without_cluster(each) for each in kept)
