@@ -181,6 +181,14 @@ def test_two_logs_are_compared_paired_by_question() -> None:
     assert wrong.expected < 0
 
 
+def test_a_comparison_of_answers_names_no_command_of_runs() -> None:
+    """`trueval power QRELS RUN RUN -m correctness` knows no such measure."""
+    (log, good), (other, _) = _two_systems()
+    text = repr(compare_answers([(log, good), (other, good)], ["correctness"]))
+    assert "More questions would narrow the interval." in " ".join(text.split())
+    assert "trueval power" not in text
+
+
 def test_gates_take_the_scores() -> None:
     (log, good), (other, bad) = _two_systems()
     one, two = answer_scores(log, good, ["correctness"]), answer_scores(other, bad, ["correctness"])

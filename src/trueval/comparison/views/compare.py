@@ -265,6 +265,8 @@ def _change(result: Comparison, board: Leaderboard, found: Difference) -> tuple[
     few, units = "", "queries" if board.clusters is None else "clusters"
     if found.concentration is not None:
         few = f"It rests on few of the {units}: {found.concentration.sentence(units)}."
+    if result.reshuffle is None:  # values without runs, such as those of answers: no command takes them
+        return f"{'' if found.separated else 'More questions would narrow the interval.'} {few}".strip(), ""
     if found.separated:
         return few, "trueval compare QRELS RUN RUN --intervals bounded" if few else ""
     more = "More judged queries would narrow the interval; trueval power says how many."
