@@ -1,5 +1,6 @@
 """The budget of doubt from runs and judgments: ties exactly, labels of an audit, and what cannot be said."""
 
+import dataclasses
 import json
 import math
 
@@ -206,3 +207,15 @@ def test_an_audit_corrects_the_mean_over_repeats() -> None:
         tv.budget(runs, judge, "P@3", repeats=each, audit=sample).measures[0].differences[0] for each in (None, copies)
     )
     assert (other.value, other.half_width) == (pytest.approx(one.value), pytest.approx(one.half_width))
+
+
+def test_an_audited_query_takes_all_its_labels_where_some_query_has_no_value() -> None:
+    """One of 12 queries has nothing relevant and is skipped: an audited query still takes its 8 labels."""
+    frame = judged(3).frame.with_columns(grade=pl.when(pl.col("query_id") == "q0").then(0.0).otherwise(pl.col("grade")))
+    judge, runs = dataclasses.replace(judged(3), frame=frame), {"a": ranked(1), "b": ranked(2)}
+    found = tv.budget(runs, judge, "P@3", audit=audited(judge, 6), prices=UnitPrices(5, 0.1, 0), empty="skip")
+    pair = found.measures[0].differences[0]
+    least = pair.shorter.cheapest
+    assert pair.queries == 11
+    # All are audited: 12 of 12 is 12 / 11 of those with a value, so that the last audited one is a part of one.
+    assert 0 <= 8 * least.questions + 8 * least.audited - least.labels < 8

@@ -30,6 +30,7 @@ from trueval.comparison.budget.variance_parts import (
     variance_of_mean,
     variance_of_nested,
 )
+from trueval.comparison.labels.audit_sample import ALL_QUERIES
 from trueval.comparison.labels.judge_scales import check_scales
 from trueval.errors import InputError, MeasureError, PolicyError
 from trueval.evaluation.defaults import fill_defaults
@@ -423,7 +424,7 @@ class _MeasureBudget:
 
     def _work(self, found: MeanVariance, is_pair: bool) -> Workload:
         has = {letter for each in found.components for letter in each.effect}
-        per_query = found.counts.drawn_from == 1.0  # an audit of whole queries
+        per_query = self.corrected is not None and self.corrected.design == ALL_QUERIES
         return Workload(
             self.labels,
             2 if is_pair else 1,
