@@ -81,3 +81,15 @@ def test_what_does_not_go_is_one_sentence(trueval: Command, kept: World, tmp_pat
     found = trueval("compare", alone, *kept.runs, *FEW, "--judges", alone, columns=200)
     assert found.status == 2
     assert "is given twice" in found.err
+
+
+def test_a_copy_of_the_judge_is_said_to_say_nothing(trueval: Command, kept: World, tmp_path: Path) -> None:
+    for name in ("judge", "again"):
+        (tmp_path / name).write_text((kept.golden / "qrels.trec").read_text(encoding="utf-8"), encoding="utf-8")
+    for command in ("compare", "budget"):
+        options = ("-m", "P(rel=4)@5", "--judges", tmp_path / "again")
+        found = trueval(command, tmp_path / "judge", *kept.runs[:2], *options)
+        assert found.status == 0
+        said = "".join(found.err.split())
+        assert "againhasthelabelsof" in said
+        assert "judge:oneisacopyoftheother" in said

@@ -8,6 +8,7 @@ import typer
 
 from trueval.cli.labels import LabelOptions
 from trueval.cli.options import JUDGED, JudgeFiles
+from trueval.cli.output import talk
 from trueval.cli.paths import judge_paths
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class LabelAndJudgeOptions(LabelOptions):
         by_judge = []
         if others:
             judges = [inputs.read_judgments(path) for path in others]
-            list(check_scales([qrels, *others], [joined.used, *judges]))
+            talk(list(check_scales([qrels, *others], [joined.used, *judges])))
             rows = [list(scores)]
             for judge in judges:
                 found = evaluate_files(judge, paths, measures, inputs=inputs, begin=begin, policy=policy)

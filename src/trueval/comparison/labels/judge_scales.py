@@ -13,16 +13,18 @@ if TYPE_CHECKING:
 # Highest grades that differ by this factor are of two scales, such as 0 to 1 and 0 to 3.
 FACTOR: Final = 2.0
 
+LABELS: Final = ("query_id", "doc_id", "grade")
+
 
 def check_scales(names: Sequence[str], judges: Sequence[Judgments]) -> Iterator[str]:
-    """Refuse judges of different scales.
+    """Refuse judges of different scales; note copies.
 
     Args:
         names: [judge] names, of files for example.
         judges: [judge] judgments.
 
     Yields:
-        Remarks on scales that may differ.
+        Remarks on scales that may differ, and on judges with the same labels.
 
     Raises:
         InputError: a judge gave no grade, or highest grades differ by a factor of two or more.
@@ -46,3 +48,11 @@ def check_scales(names: Sequence[str], judges: Sequence[Judgments]) -> Iterator[
             f"{other} gives no grade above {low:g}, {first} up to {high:g}. If their scales differ, map the grades of "
             "one file onto the scale of the other."
         )
+    labels = [judge.frame.select(LABELS).sort(LABELS) for judge in judges]
+    for at, found in enumerate(labels):
+        same = next((before for before in range(at) if labels[before].equals(found)), None)
+        if same is not None:
+            yield (
+                f"{names[at]} has the labels of {names[same]}: one is a copy of the other, and says nothing of what "
+                "other judges would say. Leave it out."
+            )
