@@ -201,6 +201,15 @@ def test_questions_for_which_nothing_was_found_are_losses_of_retrieval(tmp_path:
     assert any("such as 'q3': not in the run" in note for note in found.notes)
 
 
+def test_questions_of_the_same_text_keep_their_references(tmp_path: Path) -> None:
+    """Copied spans read without fault, also where two questions are asked in the same words."""
+    config = write_corpus(tmp_path, 4, generate={"model": "extractive:spans"}, asked={"measure": "exact-match"})
+    queries = [json.dumps({"_id": f"q{at}", "text": "Which color?"}) + "\n" for at in range(4)]
+    (tmp_path / "queries.jsonl").write_text("".join(queries))
+    found = generate_answers(config, tmp_path / "out")
+    assert (found["gold"].value, found["reading"].value) == (1.0, 0.0)
+
+
 def test_ties_are_no_loss_of_order(tmp_path: Path) -> None:
     """Copied spans are right in any order of the same documents; which of the tied ones are there is another matter."""
     config = write_corpus(

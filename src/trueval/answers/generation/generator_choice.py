@@ -96,4 +96,9 @@ def prices_of(values: Mapping[str, Any], model: str) -> TokenPrices:
 
 
 def _references(questions: tuple[AskedQuestion, ...]) -> dict[str, tuple[str, ...]]:
-    return {each.text: each.references for each in questions if each.references}
+    """Text of a question → its references; two questions of the same text have those of both."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in questions:
+        if each.references:
+            found[each.text] = (*found.get(each.text, ()), *each.references)
+    return found
