@@ -101,6 +101,7 @@ def test_order_and_baseline(trueval: Command, folder: Path) -> None:
         (("--prices", "lable=1"), 2, "--prices takes a price book, or question, label and answer"),
         (("--prices", "label=free"), 2, "Got 'label=free'"),
         (("--prices", "label=-1"), 2, "The price of one label must be a number >= 0"),
+        (("--prices", "label=0,answer=0"), 2, "Nothing has a price, so that nothing is the cheapest"),
         (("--prices", "empty.toml"), 1, "empty.toml: the book has no prices of evaluation. Add a table [evaluation]"),
         (("--prices", "none.toml"), 1, "none.toml: cannot be read"),
         (("--half-width", "0"), 2, "half_width must be a number > 0"),

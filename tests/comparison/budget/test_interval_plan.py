@@ -75,4 +75,6 @@ def test_what_no_number_reaches_is_said() -> None:
 def test_prices_are_checked() -> None:
     with pytest.raises(PolicyError, match="price of one label must be a number >= 0"):
         UnitPrices(label=-1.0).check()
-    UnitPrices().check()
+    UnitPrices(label=0.03).check()
+    with pytest.raises(PolicyError, match="Nothing has a price"):
+        UnitPrices().check()

@@ -53,11 +53,16 @@ class UnitPrices(NamedTuple):
         """Refuse prices that are no prices.
 
         Raises:
-            PolicyError: one is below 0 or not finite.
+            PolicyError: one is below 0 or not finite, or all are 0.
         """
         for name, price in self._asdict().items():
             if name != "currency" and not 0 <= price < math.inf:
                 raise PolicyError(f"The price of one {name} must be a number >= 0, such as 0.02. Got {price!r}.")
+        if not self.question + self.label + self.answer > 0:
+            raise PolicyError(
+                "Nothing has a price, so that nothing is the cheapest. Name what a question, a label or an answer "
+                "costs, such as label=0.03, or leave prices out."
+            )
 
 
 class Purchases(NamedTuple):
