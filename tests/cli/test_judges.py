@@ -93,3 +93,12 @@ def test_a_copy_of_the_judge_is_said_to_say_nothing(trueval: Command, kept: Worl
         said = "".join(found.err.split())
         assert "againhasthelabelsof" in said
         assert "judge:oneisacopyoftheother" in said
+
+
+def test_a_golden_set_is_one_judge(trueval: Command, kept: World, tmp_path: Path) -> None:
+    alone = tmp_path / "alone.qrels"
+    alone.write_text((kept.golden / "qrels.trec").read_text(encoding="utf-8"), encoding="utf-8")
+    options = ("-m", "P(rel=4)@5", "--resamples", 200, "--format", "json", "--judges", kept.golden)
+    status, out, err = trueval("compare", alone, *kept.runs[:2], *options)
+    assert status == 0, err
+    assert json.loads(out)["judges"]["judges"] == ["alone", kept.golden.name]

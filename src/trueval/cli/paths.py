@@ -133,7 +133,13 @@ def judge_paths(qrels: str, judges: list[str] | None) -> list[str]:
     Raises:
         typer.BadParameter: a file is there twice.
     """
-    found = expand([path for text in judges or [] for path in filter(None, text.split(","))])
+    from trueval.judgments import QRELS
+
+    found: list[str] = []
+    for path in (path for text in judges or [] for path in filter(None, text.split(","))):
+        # A golden set, or a collection, is one judge, and its other files are none.
+        is_one = any((Path(path) / name).is_file() for name in QRELS)
+        found += [path] if is_one else expand([path])
     for at, path in enumerate(found):
         if any(is_same_file(path, other) for other in (qrels, *found[:at])):
             raise typer.BadParameter(f"{path} is given twice. Name each judge once.", param_hint="--judges")
