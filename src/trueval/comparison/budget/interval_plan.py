@@ -204,7 +204,7 @@ class IntervalPlan(NamedTuple):
         return np.asarray(labels), np.asarray(answers)
 
     def _cost(self, more: Purchases, work: Workload, prices: UnitPrices) -> Floats:
-        labels, answers = self._work(more, work)
+        labels, answers = (np.ceil(each - ROUNDING) for each in self._work(more, work))  # as they are told
         return np.asarray(prices.question * more.questions + prices.label * labels + prices.answer * answers)
 
     def _cheapest(self, target: float, work: Workload, prices: UnitPrices) -> Purchase | None:
