@@ -337,7 +337,7 @@ def _place_documents(places: Sequence[Ints], up: bool) -> list[tuple[int, int]]:
         places: [level] ranks of the documents of that level or more, in the order that is best for them, ascending.
         up: whether documents come as early as needed; if not, as late.
 
-    >>> _placed([np.array([1, 2]), np.array([2])], True)
+    >>> _place_documents([np.array([1, 2]), np.array([2])], True)
     [(1, 1), (2, 2)]
     """
     wanted = [set(each.tolist()) for each in places]

@@ -26,8 +26,8 @@ def pack_table(table: PageTable) -> dict[str, object]:
     Example:
         >>> from trueval.report.page_content import Row
         >>> columns = (PageColumn("query", "/query"), PageColumn("AP", "/AP", numeric=True, show=format_value))
-        >>> row = Row("/0", (Cell("q1", "q1"), Cell("0.2500", 0.25)))
-        >>> pack_table(Table("t", ("All.",), "f.json", columns, (row,)))["rows"]
+        >>> row = Row("/0", (PageCell("q1", "q1"), PageCell("0.2500", 0.25)))
+        >>> pack_table(PageTable("t", ("All.",), "f.json", columns, (row,)))["rows"]
         [['/0', 0, 'q1', 0.25]]
     """
     strong = [bool(table.rows) and all(row.cells[place].strong for row in table.rows) for place in range(_width(table))]

@@ -268,7 +268,7 @@ def float_table(table: str, caption: str, label: str) -> str:
         label: label after "tab:".
 
     Example:
-        >>> print(floating("\\begin{tabular}{l}\n\\end{tabular}\n", "Runs.", "runs"), end="")
+        >>> print(float_table("\\begin{tabular}{l}\n\\end{tabular}\n", "Runs.", "runs"), end="")
         \begin{table}
         \centering
         \caption{Runs.}

@@ -221,7 +221,7 @@ def test_measures_that_count_other_queries_are_one_family() -> None:
 
 def test_misuse_is_refused() -> None:
     run, base = pair(5, "AP")
-    with pytest.raises(PolicyError, match="A self-test needs --max-drop"):
+    with pytest.raises(PolicyError, match="Give --max-drop X"):
         self_test(run, [MaxRange(None, 0.1)], baseline=base)
     with pytest.raises(PolicyError, match=r"worlds must be an integer >= 1. Got 0"):
         self_test(run, [MaxDrop(None, 0.1)], baseline=base, worlds=0)

@@ -198,7 +198,7 @@ def gap(scores: Sequence[float], k: int) -> float:
 def tied_share(scores: Sequence[float], k: int) -> float:
     """Other documents with the score at rank k, or at the last of a shorter list, as a share of k.
 
-    >>> tied([3.0, 2.0, 2.0, 2.0], 2)
+    >>> tied_share([3.0, 2.0, 2.0, 2.0], 2)
     1.0
     """
     if not len(scores):
