@@ -116,7 +116,7 @@ def test_a_choice_of_queries(folder: Path) -> None:
         ("corpus.jsonl", '{"_id": "d1"}\nnot json\n', r"corpus\.jsonl:2: not JSON"),
         ("corpus.jsonl", '{"title": "no id"}\n', r"corpus\.jsonl:1: not a text with an id"),
         ("corpus.jsonl", '{"_id": "d1"}\n\n{"_id": "d1"}\n', r"corpus\.jsonl:3: the id 'd1' appears twice"),
-        ("queries.jsonl", None, r"queries\.jsonl: no such file"),
+        ("queries.jsonl", None, r"queries\.jsonl: no such file.* trueval golden questions"),
         ("qrels.trec", "q1 0 d1 x\n", r"qrels\.trec:1: "),
     ],
 )

@@ -42,6 +42,8 @@ def read_text_rows(path: Path) -> Iterator[TextRow]:
         "no such file. A collection holds corpus.jsonl and queries.jsonl, with "
         '{"_id": "q1", "text": "..."} in each line. Add it.'
     )
+    if path.name.startswith("queries"):
+        absent += " If there are no questions yet, trueval golden questions CORPUS writes some."
     with explain_read_errors(place, absent), path.open("rb", buffering=0) as file:
         yield from _rows(file, str(path), label)
 
