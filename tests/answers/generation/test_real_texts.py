@@ -73,6 +73,9 @@ def test_a_tiny_model_of_transformers_answers_for_real(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     tiny.qwen(tmp_path / "model", causal=True)
+    every = list(range(json.loads((tmp_path / "model/config.json").read_text())["vocab_size"]))
+    ends = {"eos_token_id": every}  # any token ends an answer, which would else be cut off, and so not known
+    (tmp_path / "model/generation_config.json").write_text(json.dumps(ends))
     generate = {"model": "local:model", "max_tokens": 4, "contexts": 1}
     asked = {"contexts": ["none", "system", "gold"]}
     config = write_corpus(tmp_path, 2, generate=generate, asked=asked)

@@ -244,7 +244,9 @@ def test_a_screen_reader_finds_what_changes_and_what_to_press(page: Page, tmp_pa
         page.keyboard.press("1")  # single keys are off: whoever dictates says words, not grades
         saved(page)
         assert len(given(here.store, "Ann")) == 1
+        page.evaluate("() => new Promise((done) => setTimeout(done, 100))")  # a closed dialog gives its focus back late
         page.focus("#choices button:nth-child(4)")
+        until(page, "document.activeElement === document.querySelector('#choices button:nth-child(4)')")
         press(page, "Enter")
         saved(page)
         assert sorted(grade for grade, _ in given(here.store, "Ann").values()) == [2, 4]  # type: ignore[type-var]
