@@ -47,6 +47,7 @@ def test_a_corpus_without_judgments_is_searched_by_queries_from_elsewhere(trueva
     assert (found.status, "to read it takes" in found.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_result_directory_holds_run_manifest_and_page(trueval, tmp_path: Path):
     pytest.importorskip("altair", reason='needs the extra "report"')
     toml = tmp_path / "p.toml"

@@ -146,6 +146,7 @@ def started(plan: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
 
+@pytest.mark.slow
 def test_kills_lose_no_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_JUDGE_KEY", "secret")
     pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

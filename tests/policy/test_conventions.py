@@ -107,6 +107,7 @@ def test_pytrec_eval_counts_a_list_of_which_no_document_is_judged() -> None:
 GIVEN_EMPTY = ({"q1": {}, "q2": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1}, "q2": {"b": 1}})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*they count as empty lists")
 def test_other_tools_count_a_list_that_is_given_and_is_empty() -> None:
     """None of them takes the query for missing, also not pytrec_eval, which leaves queries out that a run lacks."""

@@ -81,6 +81,7 @@ def undated(file: Path) -> list[Any]:
     return lines
 
 
+@pytest.mark.slow
 def test_an_import_of_labels_is_there_in_whole_or_not_at_all(tmp_path: Path, trueval: Any) -> None:
     small.corpus(tmp_path / "c")
     out, filled = tmp_path / "audit", tmp_path / "ann.jsonl"

@@ -319,6 +319,7 @@ def drawn_span(rng: random.Random) -> dict[str, Any]:
     return {"name": "search", "traceId": "1", "span_kind": "RETRIEVER", "end_time": END, "attributes": attributes}
 
 
+@pytest.mark.slow
 def test_the_short_way_gives_what_the_log_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs, notes and errors are the same where columns are made and where every document is an entry of a log."""
     rng, short, refused = random.Random(7), 0, 0
