@@ -13,9 +13,9 @@ from trueval.answers.generation.model_generator import AnswerPrompts, ModelGener
 from trueval.answers.generation.planted_generators import ExtractiveGenerator, PlantedErrors, PlantedGenerator
 from trueval.cost.prices import PriceBook
 from trueval.errors import InputError
-from trueval.golden.build.golden_tables import Parameters
+from trueval.golden.build.judge_choice import client_settings
 from trueval.golden.judge.judge import Judge
-from trueval.golden.judge.model_judge import JudgeSettings, TokenPrices
+from trueval.golden.judge.model_judge import TokenPrices
 from trueval.golden.judge.prompt import prompts_for, read_prompt
 from trueval.models.generator import Generator
 from trueval.models.hosted.account import Account
@@ -71,16 +71,7 @@ def make_generator(
             f"{model}: max_cost is {account.max_cost:g}, and the prices are not known. Set price_per_million_input and "
             "price_per_million_output in [generate], or a book with both. Nothing was sent."
         )
-    use = JudgeSettings(
-        model=model,
-        base_url=values["base_url"],
-        api_key_env=values["api_key_env"],
-        parameters={name: values[name] for name in Parameters.model_fields if values[name] is not None},
-        timeout=values["timeout"],
-        concurrency=values["concurrency"],
-        prices=prices,
-    )
-    return ModelGenerator(use, prompts_for("grade-1-5"), account, answering=prompts)
+    return ModelGenerator(client_settings(values, model, prices), prompts_for("grade-1-5"), account, answering=prompts)
 
 
 def prices_of(values: Mapping[str, Any], model: str) -> TokenPrices:

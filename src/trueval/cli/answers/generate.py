@@ -5,11 +5,9 @@ from typing import Annotated
 
 import typer
 
-from trueval.cli.answers.answer_options import ANSWERS_FILE, GeneratedFolder, GeneratedLedger
-from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
-from trueval.cli.long_work import bars, interruptible, remarks
+from trueval.cli.answers.generators import ANSWERS_FILE, GeneratedFolder, GeneratedLedger, ask_generators
+from trueval.cli.estimates import DryRunFlag, MaxCost
 from trueval.cli.options import Form, Level, Memory, Percent, with_groups
-from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.short_help import common_options
 
 
@@ -38,16 +36,14 @@ def generate(
     """
     from trueval.answers.generation.generate_answers import estimate_generation, generate_answers
     from trueval.answers.views.kind import GENERATED
-    from trueval.golden.build.build import LEDGER
 
-    check_folder(out)
-    if dry_run:
-        show_dry_run(lambda: estimate_generation(config, out, ledger=ledger, max_cost=max_cost), form)
-        return
-    kept = f"Every answer is kept in {ledger or out / LEDGER}. The same command goes on from there."
-    with interruptible(kept), remarks(), bars() as bar:
-        found = generate_answers(config, out, ledger=ledger, max_cost=max_cost, level=level, begin=bar)
-    result = found.to_dict()
-    talk(found.notes)
-    save(out, (GENERATED, result), page=True)
-    show(GENERATED, result, form, percent=percent)
+    ask_generators(
+        GENERATED,
+        lambda bar: generate_answers(config, out, ledger=ledger, max_cost=max_cost, level=level, begin=bar),
+        lambda: estimate_generation(config, out, ledger=ledger, max_cost=max_cost),
+        out=out,
+        ledger=ledger,
+        dry_run=dry_run,
+        form=form,
+        percent=percent,
+    )

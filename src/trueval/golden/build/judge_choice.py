@@ -55,8 +55,19 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
             f"{values['model']}: max_cost is {account.max_cost:g}, and the prices are not known. Set "
             "price_per_million_input and price_per_million_output in [judge]. Nothing was sent."
         )
-    use = JudgeSettings(
-        model=values["model"],
+    return ModelJudge(client_settings(values, values["model"], prices), prompts_for(values["prompt"]), account)
+
+
+def client_settings(values: Mapping[str, Any], model: str, prices: TokenPrices) -> JudgeSettings:
+    """How a model is asked, as a table of a file says it: [judge], or [generate], which has the same keys.
+
+    Args:
+        values: key → value.
+        model: its name.
+        prices: of its tokens.
+    """
+    return JudgeSettings(
+        model=model,
         base_url=values["base_url"],
         api_key_env=values["api_key_env"],
         parameters={name: values[name] for name in Parameters.model_fields if values[name] is not None},
@@ -64,7 +75,6 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
         concurrency=values["concurrency"],
         prices=prices,
     )
-    return ModelJudge(use, prompts_for(values["prompt"]), account)
 
 
 def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
