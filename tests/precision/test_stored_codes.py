@@ -82,8 +82,10 @@ def test_ties_of_signs_are_those_of_hamming_distances() -> None:
         tied.append(np.mean([(distances == value).sum() > 1 for value in first[:50]]))
         cut.append(first[4] == first[5])
     row = row_of(found, "flat(storage='binary')")
-    assert (row.distinct, row.tied, row.cut) == pytest.approx((np.mean(distinct), np.mean(tied), np.mean(cut)))
-    assert 0 < row.cut <= 1
+    assert (row.distinct, row.tied, row.rescored[0].cut) == pytest.approx(
+        (np.mean(distinct), np.mean(tied), np.mean(cut))
+    )
+    assert 0 < row.rescored[0].cut <= 1
     assert row.tied > 0.9
 
 

@@ -55,10 +55,9 @@ class CodesRow:
         bytes: size of the index.
         distinct: different scores among the first documents of a list, mean over queries.
         tied: share of these documents whose score another document of the corpus has.
-        cut: share of queries in which K falls inside a group of equal scores.
         tau_b: Kendall's τ-b with the float32 scores over the first documents by these; None where all tie.
         rbo: rank-biased overlap of the same, over the orders of ties.
-        rescored: without and with scoring again.
+        rescored: without scoring again first, and then with it.
         notes: one-line warnings.
     """
 
@@ -66,7 +65,6 @@ class CodesRow:
     bytes: int
     distinct: float
     tied: float
-    cut: float
     tau_b: float | None
     rbo: float
     rescored: tuple[RescoreLevel, ...]

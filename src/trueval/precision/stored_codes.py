@@ -27,7 +27,6 @@ from trueval.collection import Collection, ids_in_order
 from trueval.errors import PolicyError
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import evaluate
-from trueval.models.output_part import Step, silent
 from trueval.precision.codes_result import CodesReport, CodesRow, MeasureRange, RecallRange, RescoreLevel
 from trueval.precision.scoring_agreement import agreement
 from trueval.retrieval.exhaustive import Embeddings, evaluate_corpus
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.measures.grammar import Measures
+    from trueval.models.output_part import Step
     from trueval.policy.policy import Policy
     from trueval.policy.policy_choices import PolicyChoices
     from trueval.retrieval.pipeline.stage_resources import Begin
@@ -94,13 +94,13 @@ def precision_codes(
     # Late: pipelines check their files by pydantic.
     from trueval.models.hosted.account import Account
     from trueval.retrieval.pipeline.pipeline import Pipeline
-    from trueval.retrieval.pipeline.stage_resources import open_resources
+    from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
     from trueval.retrieval.pipeline.stage_runner import StageRunner
 
     _check(storages, k, rescore, length)  # before minutes of embedding
     found = Collection.of(collection, qrels=qrels)
     parsed, chosen = fill_defaults(found.graded, measures, policy, choices)
-    start = begin or _silent
+    start = begin or nobody
     with open_resources(cache, Account(), kept=False) as shared:
         work = StageRunner(found, Pipeline.of(None, index=EXACT, model=model).settings, shared, start)
         step = start("embed")
@@ -146,18 +146,18 @@ def measure_codes(
 
     Others, and errors, are those of `precision_codes`.
     """
+    from trueval.retrieval.pipeline.stage_resources import nobody
+
     _check(storages, k, rescore, length)
     wanted, chosen = fill_defaults(judgments, measures, policy, choices)
     names = pl.Series("doc_id", doc_ids, dtype=pl.String)
     corpus = _Corpus(finite_vectors(queries, "queries"), finite_vectors(documents, "documents"), list(query_ids), names)
-    rows, start = [], begin or _silent
+    rows, start = [], begin or nobody
     for spec in dict.fromkeys((EXACT, *storages)):
         index, step = _index(spec), start(spec)
         index.check(corpus.documents.shape[1], len(names))
         index.build(corpus.documents)
-        again = (
-            () if spec == EXACT else tuple(dict.fromkeys(rescore))
-        )  # float32 scores are what scoring again would give
+        again = () if spec == EXACT else tuple(dict.fromkeys(rescore))  # scoring float32 again would give the same
         lists = _compare_lists(corpus, index, k, again, length, step)
         rows.append(_row(corpus, index, lists, again, k, judgments, wanted, chosen))
     return CodesReport(
@@ -194,10 +194,6 @@ def _check(storages: Sequence[str], k: int, rescore: Sequence[int], length: int)
         _index(spec)
 
 
-def _silent(_: str) -> Step:
-    return silent
-
-
 def _index(spec: str) -> Dense:
     index = make_index(spec)
     if not isinstance(index, Dense) or type(index).decode is Dense.decode:
@@ -222,17 +218,15 @@ class _Lists:
     Attributes:
         distinct: different scores among the first documents.
         tied: share of these that tie with another document of the corpus.
-        cut: whether k falls inside a group of equal scores.
         tau_b: Kendall's τ-b with the float32 scores, over the first documents by these.
         rbo: rank-biased overlap of the same.
-        recall: [depth of rescoring, 0 for none] recall at k of each query.
-        cuts: [depth of rescoring] whether it falls inside a group.
-        hits: [depth of rescoring] rescored places and float32 scores of each query.
+        recall: [multiple of k that is rescored, 0 for none] recall at k of each query.
+        cuts: [multiple of k that is rescored] whether it falls inside a group.
+        hits: [multiple of k that is rescored] rescored places and float32 scores of each query.
     """
 
     distinct: list[int] = field(default_factory=list)
     tied: list[float] = field(default_factory=list)
-    cut: list[bool] = field(default_factory=list)
     tau_b: list[float] = field(default_factory=list)
     rbo: list[float] = field(default_factory=list)
     recall: dict[int, list[RecallRange]] = field(default_factory=dict)
@@ -244,15 +238,16 @@ def _compare_lists(corpus: _Corpus, index: Dense, k: int, rescore: Sequence[int]
     """Score every document for every query by a code, and hold its lists against those of float32."""
     found, documents = _Lists(), len(corpus.documents)
     levels = [0, *rescore]
+    reach = min(max(length, k, *(k * each for each in levels)) + 1, documents)
     found.recall, found.cuts, found.hits = ({level: [] for level in levels} for _ in range(3))  # type: ignore[assignment]
     for exact, coded in _blocks(corpus, index):
         for true, own in zip(exact, coded, strict=True):
-            first = best(own, min(max(length, k, *(k * each for each in levels)) + 1, documents))
-            top = own[first[:length]]
-            found.distinct.append(len(np.unique(top)))
-            same = np.append(own[first[: length + 1]], np.nan)[1:] == np.append(own[first[: length + 1]], np.nan)[:-1]
-            found.tied.append(float(np.mean((same | np.append(False, same[:-1]))[: len(top)])))
-            found.cut.append(len(first) > k and bool(own[first[k - 1]] == own[first[k]]))
+            first = best(own, reach)
+            top = own[first[: length + 1]]  # with the one after, which the last may tie with
+            same = top[1:] == top[:-1]
+            tied = np.append(False, same) | np.append(same, False)
+            found.distinct.append(len(np.unique(top[:length])))
+            found.tied.append(float(tied[:length].mean()))
             reference = best(true, length)
             alike = agreement(own[reference].astype(float), true[reference].astype(float), k)
             found.tau_b.append(alike.tau_b)
@@ -267,7 +262,7 @@ def _compare_lists(corpus: _Corpus, index: Dense, k: int, rescore: Sequence[int]
                     chosen = first[:last]
                     again = chosen[np.lexsort((chosen, -true[chosen]))]
                     found.hits[level].append((again, true[again].astype(np.float64)))
-            step("queries", len(found.cut), len(corpus.queries))
+            step("queries", len(found.rbo), len(corpus.queries))
     return found
 
 
@@ -340,7 +335,6 @@ def _row(
         bytes=about.bytes,
         distinct=float(np.mean(lists.distinct)),
         tied=float(np.mean(lists.tied)),
-        cut=float(np.mean(lists.cut)),
         tau_b=float(np.nanmean(rank)) if np.isfinite(rank).any() else None,
         rbo=float(np.mean(lists.rbo)),
         rescored=tuple(levels),

@@ -98,10 +98,10 @@ def _answer(result: CodesReport, levels: list[_Level]) -> Answer:
 
 def _findings(result: CodesReport) -> Iterator[Sentence]:
     for row in result.storages[1:]:
-        if row.cut >= 0.1:
+        if row.rescored[0].cut >= 0.1:
             yield (
                 f"{row.storage}: equal scores at K = {result.k} leave the result to chance in ",
-                Quantity(row, "cut", PERCENT),
+                Quantity(row.rescored[0], "cut", PERCENT),
                 " of queries.",
             )
 
@@ -111,7 +111,7 @@ def _lists(result: CodesReport) -> Iterator[Column[CodesRow]]:
     yield Column("bytes", lambda row: row.bytes, COUNT)
     yield Column(f"distinct\nof {result.length}", lambda row: row.distinct, SMALLER)
     yield Column("tied", lambda row: row.tied, PERCENT)
-    yield Column(f"cut at\n{result.k}", lambda row: row.cut, PERCENT)
+    yield Column(f"cut at\n{result.k}", lambda row: row.rescored[0].cut, PERCENT)
     yield Column("tau-b", lambda row: row.tau_b, FRACTION)
     yield Column("RBO", lambda row: row.rbo, FRACTION)
 
