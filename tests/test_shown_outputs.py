@@ -1,6 +1,7 @@
 """Outputs that pages show from their beginning, "`trueval ...` begins:", and Python with what it prints."""
 
 import ast
+import contextlib
 import gzip
 import importlib
 import inspect
@@ -209,6 +210,38 @@ def test_an_option_that_is_not_there_is_seen() -> None:
     assert found == (["evaluate", "qrels.trec", "run.trec", "--measure", "AP"], True)
     assert refusal(found[0]).startswith("NoSuchOption")
     assert refusal(["golden", "burn"]) == "no burn"
+
+
+def suggested(code: str) -> Iterator[list[str]]:
+    """The words of the commands that a module suggests: its texts that begin with one, X for what it puts in."""
+    nodes = list(ast.walk(ast.parse(code)))
+    inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if id(node) in inside:
+            continue
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        texts = [str(each.value) if isinstance(each, ast.Constant) else "X" for each in parts]
+        line = re.match(r"trueval ([a-z].*)", "".join(texts))
+        if isinstance(node, ast.Constant | ast.JoinedStr) and line and line[1].split()[0] in COMMANDS:
+            with contextlib.suppress(ValueError):  # a quote that another part closes
+                yield shlex.split(re.split(r" (?:makes|says) ", line[1])[0])  # of a sentence its subject
+
+
+# What a value may be is not known here, nor what a part that is put in holds.
+UNKNOWN = ("MissingParameter", "NoArgsIsHelp", "BadOptionUsage", "BadParameter")
+
+
+@pytest.mark.parametrize("room", sorted(path for path in (ROOT / "src/trueval").iterdir() if path.is_dir()), ids=str)
+def test_every_command_that_is_suggested_is_one_that_runs(room: Path) -> None:
+    for module in room.rglob("*.py"):
+        for words in suggested(module.read_text(encoding="utf-8")):
+            refused = refusal(words)
+            assert not refused or refused.startswith(UNKNOWN), (module.name, words, refused)
+
+
+def test_a_suggestion_that_does_not_run_is_seen() -> None:
+    (words,) = suggested('answer = f"trueval sweep {place} --config sweep.toml"\n')
+    assert refusal(words).startswith("NoSuchOption")
 
 
 def python_faults(code: str) -> list[str]:

@@ -93,7 +93,7 @@ def _answer(result: CodesReport, levels: list[_Level]) -> Answer:
             ". Score more documents again (--rescore).",
         )
     sure = f"Every document was scored by every code, {where}; an index that visits some finds no more."
-    return Answer(sentence, asked, sure, "", "trueval sweep COLLECTION --config sweep.toml")
+    return Answer(sentence, asked, sure, "", "trueval sweep sweep.toml --out sweep")
 
 
 def _findings(result: CodesReport) -> Iterator[Sentence]:
