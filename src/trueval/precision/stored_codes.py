@@ -239,7 +239,8 @@ def _compare_lists(corpus: _Corpus, index: Dense, k: int, rescore: Sequence[int]
     found, documents = _Lists(), len(corpus.documents)
     levels = [0, *rescore]
     reach = min(max(length, k, *(k * each for each in levels)) + 1, documents)
-    found.recall, found.cuts, found.hits = ({level: [] for level in levels} for _ in range(3))  # type: ignore[assignment]
+    for level in levels:
+        found.recall[level], found.cuts[level], found.hits[level] = [], [], []
     for exact, coded in _blocks(corpus, index):
         for true, own in zip(exact, coded, strict=True):
             first = best(own, reach)
