@@ -82,6 +82,9 @@ def test_judgments_need_a_folder_for_their_audit(trueval: Any, judged: Path) -> 
     found = trueval("golden", "audit", judged, columns=200)
     assert found.status == 2
     assert "judgments have no folder for an audit" in found.err
+    missing = trueval("golden", "audit", judged.with_name("absent"), columns=200)
+    assert missing.status == 1
+    assert "absent: no such folder or file. Name a golden set" in missing.err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")

@@ -11,7 +11,7 @@ from tests.golden import small
 
 from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.build.golden_result import DecidableDifference, GoldenResult
+from trueval.golden.build.golden_result import AuditedDifference, DecidableDifference, GoldenResult
 from trueval.golden.build.golden_set import GoldenSet
 from trueval.golden.refine.heterogeneity import GradeSpread, Heterogeneity, QueryGrades
 from trueval.golden.views.golden import view
@@ -67,6 +67,22 @@ def test_the_answer_says_what_difference_the_queries_separate(golden: GoldenSet)
     for unknown in (None, replace(decides, sd=0.0, least=None)):
         alone = write(view(replace(golden.result, decides=unknown)).answer.sure, FRACTIONS)
         assert alone.startswith("These are labels of")
+
+
+def test_after_an_audit_the_answer_says_what_the_errors_of_labels_leave(golden: GoldenSet) -> None:
+    corrected = AuditedDifference("DCG@10", 240, -0.021, 0.13)
+    decides = DecidableDifference("nDCG@10", "dense", "sparse", 12, 0.0373, 0.1065, 0.0946, 0.95, 0.8, corrected)
+    usable = judged(replace(golden.result, decides=decides), 12, 0)
+    answer = view(usable).answer
+    assert write(answer.sure, FRACTIONS).endswith(
+        "and its labels are right. Corrected for the errors that 240 labels of people found, it separates runs that "
+        "are 0.1300 or more apart in DCG@10 (the two searches: -0.0210)."
+    )
+    assert answer.next == "trueval golden correct DIR RUN RUN"
+    few = replace(decides, audited=AuditedDifference("DCG@10", 9, None, None, "9 labels of people are too few"))
+    answer = view(replace(usable, decides=few)).answer
+    assert write(answer.sure, FRACTIONS).endswith("is not known yet: 9 labels of people are too few.")
+    assert answer.next == "trueval golden audit DIR"
 
 
 def test_golden_json_is_read_by_its_fields(golden: GoldenSet) -> None:

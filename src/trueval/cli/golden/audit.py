@@ -139,12 +139,17 @@ def audit(
 
     Example: trueval golden audit golden --import ann.jsonl --rater ann
     """
+    from trueval.errors import Place
     from trueval.golden.audit.sampling.sample_drawing import FOLDER, is_golden
     from trueval.golden.audit.server.session import SessionTasks
     from trueval.golden.audit.server.session import audit as library
 
     if (import_ is None) != (rater is None):
         raise typer.BadParameter("--import and --rater belong together.", param_hint="--rater")
+    if not folder.exists():
+        raise Place(str(folder)).error(
+            "no such folder or file. Name a golden set, which trueval golden build makes, or judgments."
+        )
     if out is None and not is_golden(folder):
         raise typer.BadParameter("judgments have no folder for an audit. Name one.", param_hint="--out")
     if export is not None:

@@ -166,6 +166,25 @@ class PoolSource:
 
 
 @dataclass(frozen=True)
+class AuditedDifference:
+    """The least difference that corrected values separate, with the errors that people found in the labels.
+
+    Attributes:
+        measure: of the difference: the design of the audit says which can be corrected.
+        labels: number of people's labels.
+        difference: corrected mean of the first search less that of the second; None without an interval.
+        least: least difference that the corrected values separate; None where they have no interval.
+        unusable: why they have none; None where they have one.
+    """
+
+    measure: str
+    labels: int
+    difference: float | None
+    least: float | None
+    unusable: str | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True)
 class DecidableDifference:
     """The least difference that the queries of a golden set separate, of runs that differ as two of its searches do.
 
@@ -179,6 +198,7 @@ class DecidableDifference:
         least: least difference that a paired t test finds; None where the searches do not differ.
         level: level of the test.
         power: chance with which it finds that difference.
+        audited: with the errors of the labels; None where people graded nothing.
     """
 
     measure: str
@@ -190,6 +210,7 @@ class DecidableDifference:
     least: float | None
     level: float
     power: float
+    audited: AuditedDifference | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from trueval.golden.build.golden_result import (
     RefinementRecord,
 )
 from trueval.golden.build.grade import grades_of
-from trueval.golden.build.pool_sources import decidable_difference, summarize_sources
+from trueval.golden.build.pool_sources import audited_difference, decidable_difference, summarize_sources
 from trueval.golden.build.pooling import pools_of
 from trueval.golden.build.stage_files import lines_of, read_lines
 from trueval.golden.build.steadiness import between_rounds, by_slot
@@ -93,6 +93,10 @@ class GoldenSet(ReprByKind):
     def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval golden build`."""
         return {**self.result.to_dict(), "stages": list(self.manifests)}
+
+    def write(self) -> None:
+        """Write golden.json."""
+        write_whole(self.folder / ABOUT, lambda file: file.write_text(to_json(self.to_dict()), encoding="utf-8"))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -184,7 +188,11 @@ def finish(name: str, folder: Path, collection: Collection, made: BuildRecord, l
     for file in ((QRELS, LABELS) if "grade" not in outputs else ()) + ((TOP,) if "refine" not in outputs else ()):
         (folder / file).unlink(missing_ok=True)
     golden = GoldenSet(folder, result, tuple(made.manifests), tuple(rows))
-    write_whole(folder / ABOUT, lambda file: file.write_text(to_json(golden.to_dict()), encoding="utf-8"))
+    golden.write()
+    # An audit is compared with the questions in golden.json, so these must be the ones of now.
+    if result.decides is not None and (audited := audited_difference(pool, folder / QRELS)) is not None:
+        golden = replace(golden, result=replace(result, decides=replace(result.decides, audited=audited)))
+        golden.write()
     return golden
 
 

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from trueval.golden.build.golden_result import (
+    AuditedDifference,
     DecidableDifference,
     GoldenPassage,
     GoldenResult,
@@ -82,10 +83,8 @@ def _answer(result: GoldenResult) -> Answer:
     total = Quantity(result.collection, "queries", COUNT)
     barren = result.collection.queries - useful
     without = Quantity(found.useful, "without", COUNT) if barren == found.useful.without else f"{barren:,}"
-    sure: Sentence = (
-        *_decides(result.decides),
-        f"These are labels of {result.judge.name} alone{_steadiness(result)}; only an audit says whether people agree.",
-    )
+    audited = None if result.decides is None else result.decides.audited
+    sure: Sentence = (*_decides(result.decides), *_after_audit(audited, result))
     if barren > MOST_BARREN * result.collection.queries:
         sentence: Sentence = (
             "It cannot be used: ",
@@ -113,7 +112,12 @@ def _answer(result: GoldenResult) -> Answer:
             total,
             " queries have a useful passage (grade 4 or 5).",
         )
-    return Answer(sentence, question, sure, change, "trueval golden audit DIR --size 200")
+    if audited is None:
+        return Answer(sentence, question, sure, change, "trueval golden audit DIR --size 200")
+    if audited.least is None:
+        return Answer(sentence, question, sure, change, "trueval golden audit DIR")
+    narrower = "More labels narrow the intervals of corrected values: trueval golden correct says how many."
+    return Answer(sentence, question, sure, narrower, "trueval golden correct DIR RUN RUN")
 
 
 def _decides(found: DecidableDifference | None) -> tuple[str | Quantity, ...]:
@@ -127,6 +131,22 @@ def _decides(found: DecidableDifference | None) -> tuple[str | Quantity, ...]:
         f"as its {found.first} and {found.second} search do (",
         Quantity(found, "difference", DIFFERENCE),
         "), and its labels are right. ",
+    )
+
+
+def _after_audit(found: AuditedDifference | None, result: GoldenResult) -> tuple[str | Quantity, ...]:
+    """What differences can be told with the errors that people found in the labels."""
+    if found is None:
+        judge = result.judge.name
+        return (f"These are labels of {judge} alone{_steadiness(result)}; only an audit says whether people agree.",)
+    if found.least is None:
+        return (f"What the errors of its labels leave of that is not known yet: {found.unusable}.",)
+    return (
+        f"Corrected for the errors that {found.labels:,} labels of people found, it separates runs that are ",
+        Quantity(found, "least"),
+        f" or more apart in {found.measure} (the two searches: ",
+        Quantity(found, "difference", DIFFERENCE),
+        ").",
     )
 
 
