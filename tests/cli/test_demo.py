@@ -28,6 +28,7 @@ def test_the_runs_of_the_sample_are_what_the_script_makes() -> None:
         assert kept == text, f"{name} is old. Run: python examples/make_sample_runs.py"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_model")
 def test_the_demo_shows_what_its_command_shows_and_fits_a_screen(trueval: Command, tmp_path: Path) -> None:
     status, out, err = trueval("demo", "--out", tmp_path)

@@ -149,6 +149,7 @@ def test_a_second_run_of_the_changed_corpus_asks_models_nothing(use: Any, tmp_pa
     assert log == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_cold_seconds_count_what_an_earlier_command_computed(
     use: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str

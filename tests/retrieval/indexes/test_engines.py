@@ -63,6 +63,7 @@ def scores(found: PipelineResult) -> dict[tuple[str, str], float]:
     return {(query, doc): score for query, doc, score in found.run.frame.select("query_id", "doc_id", "score").rows()}
 
 
+@pytest.mark.slow
 def test_a_pipeline_searches_by_engines_as_by_indexes_of_this_process(
     server: Server, collection: Collection, log: list[tuple[str, int]], tmp_path: Path
 ):

@@ -113,6 +113,7 @@ def test_words_that_are_counted_by_segments_are_told(texts: list[str], monkeypat
     assert found[0] != found[30]  # of the same words
 
 
+@pytest.mark.slow
 def test_hybrid_is_rrf_of_both(documents: np.ndarray):
     rng = np.random.default_rng(1)
     texts = [" ".join(rng.choice([f"w{number}" for number in range(30)], rng.integers(5, 30))) for _ in range(200)]

@@ -258,14 +258,15 @@ def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
     "sweep",
     [
         pytest.param(PAPER, id="paper"),
-        pytest.param(large_sweep(), marks=pytest.mark.slow, id="large"),
+        pytest.param(large_sweep(), id="large"),
         pytest.param(made_sweep(latency=False, priced=False), id="bare"),
     ],
 )
 def test_every_form_holds_every_table(sweep) -> None:
     names = [each.caption for each in paper_tables(sweep) if isinstance(each, PaperTable)]
-    assert all(f"### {name.split(':')[0]}: " in to_markdown(sweep) for name in names)
-    assert not any(name in shown(sweep) for name in names)  # twenty tables would bury what a terminal says
+    markdown, terminal = to_markdown(sweep), shown(sweep)
+    assert all(f"### {name.split(':')[0]}: " in markdown for name in names)
+    assert not any(name in terminal for name in names)  # twenty tables would bury what a terminal says
     latex = to_latex(sweep)
     missing = any(isinstance(each, MissingTable) for each in paper_tables(sweep))
     others = 1 + bool(sweep["left_out"] or sweep["failed"]) + missing  # the best, reasons, and what tables need
@@ -275,8 +276,8 @@ def test_every_form_holds_every_table(sweep) -> None:
     for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end", latex, re.DOTALL):
         rows = [line for line in body.splitlines() if line.endswith(r"\\")]
         assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
-    assert "nan" not in to_markdown(sweep).lower().replace("nana", "")
-    assert "None" not in to_markdown(sweep) + latex
+    assert "nan" not in markdown.lower().replace("nana", "")
+    assert "None" not in markdown + latex
 
 
 def test_values_of_the_latex_tables_are_those_of_the_json() -> None:
