@@ -37,6 +37,17 @@ BELOW: Final = 8
 FOLLOWED: Final = 1 << 22
 
 
+def _keep_queries(faiss: Any) -> None:
+    """Have FAISS multiply stored vectors with queries as they are, on every processor.
+
+    On processors with products of bfloat16 (AVX-512 BF16) FAISS otherwise rounds queries to bfloat16 where the stored
+    vectors are: scores would differ from those of other processors by hundreds of their last bits.
+    """
+    simd = faiss.SIMDConfig
+    if simd.get_level() == faiss.SIMDLevel_AVX512_SPR:
+        simd.set_level(faiss.SIMDLevel_AVX512_VPOPCNT)
+
+
 class Dense(LocalIndex):
     """Vectors in FAISS; each subclass builds one kind of FAISS index."""
 
@@ -47,6 +58,7 @@ class Dense(LocalIndex):
 
     def __init__(self, chosen: Mapping[str, Value]) -> None:
         super().__init__(chosen)
+        _keep_queries(self.library)
         self.faiss: Any = None
 
     @property
