@@ -329,6 +329,8 @@ def test_a_file_or_a_name_given_twice_is_misuse(trueval: Command, files: Path) -
     twice = trueval("evaluate", files / "qrels.trec", run, f"again={run}")
     assert twice.status == 2
     assert "given twice" in twice.err
+    other = trueval("evaluate", files / "qrels.trec", run, f"again={files}/./{run.name}")
+    assert (other.status, "given twice" in other.err) == (2, True)
     same = trueval("evaluate", files / "qrels.trec", f"a={run}", f"a={files / 'clear.trec'}")
     assert same.status == 2
     assert "called 'a'" in same.err

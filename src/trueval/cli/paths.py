@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
+from os.path import normpath
 from pathlib import Path
 from typing import Final
 
@@ -108,7 +109,8 @@ def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
     from trueval.rag.contexts import looks_like_contexts
 
     named = name_files(runs)
-    paths = [file.path for file in named]
+    paths = [normpath(file.path) for file in named]  # ./a.trec is a.trec
+    qrels = normpath(qrels)
     both = qrels in paths and (library_name(qrels) is not None or looks_like_contexts(qrels))
     repeated = [path for path, times in Counter(paths if both else [qrels, *paths]).items() if times > 1]
     if repeated:
