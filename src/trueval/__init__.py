@@ -91,7 +91,6 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.precision.audit_precision import audit_precision
     from trueval.precision.bound import precision_bound
-    from trueval.precision.repair import repair
     from trueval.precision.stored_codes import precision_codes
     from trueval.probes.noise_settings import NoiseSettings
     from trueval.probes.probe import probe_join, probe_names, probe_noise
@@ -99,6 +98,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.cuts.cuts import cuts
     from trueval.retrieval.live.live import retrieve_live
     from trueval.retrieval.pipeline.router import Router
+    from trueval.retrieval.repair.doubtful_documents import repair
     from trueval.retrieval.retrieve import retrieve
     from trueval.run import Run
     from trueval.tradeoff.frontier.frontier import frontier
@@ -153,7 +153,7 @@ _HOMES = {
     "probe_noise": "trueval.probes.probe",
     "published": "trueval.comparison.gate.published_means",
     "registry": "trueval.measures",
-    "repair": "trueval.precision.repair",
+    "repair": "trueval.retrieval.repair.doubtful_documents",
     "retrieve": "trueval.retrieval.retrieve",
     "retrieve_live": "trueval.retrieval.live.live",
     "self_test": "trueval.comparison.gate.self_test",

@@ -10,9 +10,8 @@ import pytest
 
 import trueval as tv
 from trueval.errors import InputError, PolicyError
-from trueval.precision.moved_scores import shift_outward
-from trueval.precision.score_width import ScoreWidth
 from trueval.report.kinds import find
+from trueval.score_width import ScoreWidth, shift_outward
 
 QRELS = {"q": {"a": 1}, "r": {"b": 1}}
 

@@ -17,8 +17,8 @@ from trueval.errors import MeasureError, TruevalWarning
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.precision.bound import precision_bound
-from trueval.precision.score_width import ScoreWidth
 from trueval.run import Run
+from trueval.score_width import ScoreWidth
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -32,9 +32,9 @@ from trueval.measures.linear import extreme_ranks
 from trueval.measures.parameters import gains_of, is_relevant
 from trueval.precision.bound_result import MeasureBound, PrecisionBound, RunBound, TurningPoint
 from trueval.precision.moved_scores import GradeLevels, MovedScores
-from trueval.precision.score_width import ScoreWidth
 from trueval.report.number_texts import NOISE
 from trueval.run import Run
+from trueval.score_width import ScoreWidth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from trueval.score_width import shift_outward
 from trueval.standings.counting import count
 from trueval.standings.judged_pool import pool_of
 from trueval.standings.matching import align, match
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
-    from trueval.precision.score_width import ScoreWidth
     from trueval.run import Run
+    from trueval.score_width import ScoreWidth
     from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 
@@ -126,24 +125,6 @@ def _is_open(scores: Floats, moves: Floats, cutoff: int) -> bool:
     lower = shift_outward(scores, -moves)
     kth = np.partition(lower, len(lower) - cutoff)[len(lower) - cutoff]
     return bool(shift_outward(scores[last:][:1], moves[last:][:1])[0] >= kth)
-
-
-def shift_outward(scores: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores plus moves, two values further than rounded sums are, so that intervals that touch in decimals overlap.
-
-    Two scores, their distance in decimals and two sums are off by less than three units in the last place together.
-
-    Args:
-        scores: scores.
-        moves: [document] what is added; a score that does not move stays as it is.
-
-    >>> bool(shift_outward(np.array([0.3]), np.array([0.1]))[0] >= shift_outward(np.array([0.5]), np.array([-0.1]))[0])
-    True
-    """
-    with np.errstate(invalid="ignore"):
-        moved = scores + moves
-        further = moved + np.sign(moves) * 2 * np.spacing(np.abs(moved))
-    return np.where(np.isfinite(moved), further, moved)
 
 
 class GradeLevels:

@@ -48,9 +48,9 @@ def bound(
     from trueval.files.display_names import path_of
     from trueval.files.source.fingerprints import record_files
     from trueval.precision.bound import bound_runs
-    from trueval.precision.score_width import ScoreWidth
     from trueval.precision.views.kind import BOUND
     from trueval.report.provenance import files_read
+    from trueval.score_width import ScoreWidth
 
     width = ScoreWidth.parse(within)
     chosen, rules = policy.request(qrels, measures)

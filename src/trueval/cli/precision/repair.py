@@ -41,10 +41,10 @@ def repair(
     from trueval.files.display_names import name_files, path_of
     from trueval.files.source.fingerprints import record_files
     from trueval.precision.repair import repair_run
-    from trueval.precision.score_width import ScoreWidth
     from trueval.precision.views.kind import REPAIR
     from trueval.report.provenance import files_read
     from trueval.run import Run
+    from trueval.score_width import ScoreWidth
 
     ScoreWidth.parse(within)  # before files are read
     if output.out is not None:

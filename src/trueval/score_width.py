@@ -99,6 +99,24 @@ class ScoreWidth:
         return np.full(len(scores), step)
 
 
+def shift_outward(scores: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores plus moves, two values further than rounded sums are, so that intervals that touch in decimals overlap.
+
+    Two scores, their distance in decimals and two sums are off by less than three units in the last place together.
+
+    Args:
+        scores: scores.
+        moves: [document] what is added; a score that does not move stays as it is.
+
+    >>> bool(shift_outward(np.array([0.3]), np.array([0.1]))[0] >= shift_outward(np.array([0.5]), np.array([-0.1]))[0])
+    True
+    """
+    with np.errstate(invalid="ignore"):
+        moved = scores + moves
+        further = moved + np.sign(moves) * 2 * np.spacing(np.abs(moved))
+    return np.where(np.isfinite(moved), further, moved)
+
+
 def _check_codes(name: str) -> str:
     bits = name.removeprefix("int")
     if not (name.startswith("int") and bits.isdigit() and 1 <= int(bits) <= 32):
