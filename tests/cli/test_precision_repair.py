@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Outcome
+from tests.retrieval.pipeline.test_repair_stage import collection, log
+
+from trueval.collection import Collection
+
+__all__ = ["collection", "log"]
 
 Command = Callable[..., Outcome]
 
@@ -46,3 +51,46 @@ def test_what_is_refused(trueval: Command, files: Path) -> None:
     found = trueval("precision", "repair", "low.trec", "--reference", "less.trec")
     assert (found.status, found.out) == (1, "")
     assert "lacks 3 of 4 pairs" in " ".join(found.err.split())
+
+
+def test_a_pipeline_scores_its_doubtful_documents_again(
+    trueval: Command, files: Path, collection: Collection, log: list[tuple[str, str, int]]
+) -> None:
+    for name, texts in (("corpus", collection.documents), ("queries", collection.queries)):
+        lines = "".join(json.dumps({"_id": each, "text": text}) + "\n" for each, text in texts.items())
+        (files / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    (files / "p.toml").write_text(
+        '[sparse]\nindex = "bm25(language=None)"\n[rerank]\nmodel = "reranker"\nscoring = "model"\ndepth = 30\n'
+        '[repair]\nk = 3\nwithin = "0.01"\n',
+        encoding="utf-8",
+    )
+    given = ("precision", "repair", ".", "--pipeline", "p.toml", "--cache", "cache", "--check", "--out", "out")
+    text = " ".join(trueval(*given).out.split())
+    assert "of 240 (" in text
+    assert "were scored again in float32 for the exact first 3 of p, in" in text
+    assert "with float32 scoring of the same outputs in" in text
+    assert "Next: trueval retrieve ." in text
+    result = json.loads((files / "out" / "precision-repair.json").read_text(encoding="utf-8"))
+    assert [each["role"] for each in result["files"]] == ["pipeline"]
+    assert result["restored"]["after"] == 8
+    log.clear()
+    again = json.loads(trueval(*given[:-3], "--format", "json").out)
+    assert (again["rescored"], log) == (result["rescored"], [])  # from the cache
+    wide = json.loads(trueval(*given[:-3], "-k", "1", "--order", "--within", "0.02", "--format", "json").out)
+    assert (wide["k"], wide["within"], wide["order"]) == (1, "0.02", True)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--pipeline", "p.toml", "--reference", "exact.trec"), "makes it."),
+        (("--check",), "go with --pipeline"),
+        (("--cache", "c"), "go with --pipeline"),
+        (("--pipeline", "p.toml"), "the last scores here are those of a search of words"),
+    ],
+)
+def test_what_does_not_go_together(trueval: Command, files: Path, given: tuple[str, ...], told: str) -> None:
+    (files / "p.toml").write_text('[sparse]\nindex = "bm25"\n', encoding="utf-8")
+    found = trueval("precision", "repair", "low.trec", *given)
+    assert (found.status, found.out) == (2, "")
+    assert told in " ".join(found.err.split())

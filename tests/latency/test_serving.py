@@ -49,6 +49,12 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "bm25 reranked": {"sparse": {"index": "bm25(language=None)"}, "rerank": {"model": "reranker", "depth": 7}},
     "reranked by vectors": {"sparse": {"index": "bm25(language=None)"}, "rerank": {"model": "embedder", "depth": 7}},
 }
+SYSTEMS |= {
+    "repaired": {**SYSTEMS["flat"], "repair": {"within": "0.01", "k": 3}},
+    "cut and repaired": {**SYSTEMS["cut"], "repair": {"within": "0.01", "k": 3}},
+    "reranked and repaired": {**SYSTEMS["bm25 reranked"], "repair": {"within": "0.1", "k": 3, "order": True}},
+    "by vectors, repaired": {**SYSTEMS["reranked by vectors"], "repair": {"within": "0.01", "k": 3}},
+}
 
 
 @pytest.fixture
@@ -139,6 +145,21 @@ def test_what_a_stage_is_timed_for_is_its_own_work(collection: Collection, log: 
             log.clear()
             tasks[name].run(given[name])
             assert log == expected, name
+
+
+def test_a_repair_is_timed_for_the_doubtful_pairs(collection: Collection, log: list[Any]) -> None:
+    tables = {**SYSTEMS["bm25 reranked"], "repair": {"within": "0.01", "k": 3}}
+    told = Pipeline(settings_of_tables(tables, "test")).retrieve(collection).stages[-1].repair
+    assert told is not None
+    with served(collection, tables) as (one,):
+        (task,) = [stage.task for stage in one.stages if stage.name == "repair"]
+        again = {query: len(told.documents.get(query, ())) for query in one.query_ids}
+        assert set(again.values()) > {0}
+        for number, query in enumerate(one.query_ids):
+            given = task.prepare(number)
+            log.clear()
+            task.run(given)
+            assert log == ([("pairs", again[query])] if again[query] else [])
 
 
 def test_the_search_that_is_timed_is_that_of_the_library(

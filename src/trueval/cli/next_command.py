@@ -61,7 +61,9 @@ def remember_arguments(parameters: Sequence[Any], values: Mapping[str, object]) 
             names = _NAME.findall(each.metavar or "")
         if value and names:
             some = value if isinstance(value, list | tuple) else [value]
-            _given.setdefault(names[0], [str(one) for one in some])
+            either = each.nargs == 1 and " | " in (each.metavar or "")  # RUN | COLLECTION, one argument that is either
+            for name in names if either else names[:1]:
+                _given.setdefault(name, [str(one) for one in some])
     baseline = str(values.get("baseline") or "")
     if baseline and baseline not in _given.get("RUN", [baseline]) and Path(baseline).is_file():  # a run beside those
         _given["RUN"].append(baseline)

@@ -248,6 +248,7 @@ _NOUNS: Final = {
     "string": "a text",
     "boolean": "true or false",
     "object": "a table",
+    "width": 'a text such as "0.002", "bfloat16" (rounding to it) or "2 ulp(bfloat16)"',
     "day": 'a day, 2025-11-12, or a month, "2025-11"',
 }
 

@@ -8,7 +8,7 @@
         ledger = Ledger(folder / "samples.jsonl")
         found = measure(list(tasks.values()), served[0].query_ids, protocol, done=ledger.read(), keep=ledger.append)
         for each in served:
-            for stage in each.stages:                       # embed, retrieve, sparse, fuse, deduplicate, rerank
+            for stage in each.stages:                       # embed, retrieve, sparse, fuse, deduplicate, rerank, repair
                 latency(times_of(found.samples, [stage.task.name]), rng=rng)
             total = times_of(found.samples, [stage.task.name for stage in each.stages])
             print(latency(total, rng=rng), jitter(total), loads(each.answer, len(each.query_ids), protocol))
@@ -43,7 +43,7 @@ from trueval.models.hosted.hosted_model import HostedModel
 from trueval.models.hosted.services import is_hosted
 from trueval.models.missing_work import MissingWork, repeated_work
 from trueval.models.outputs import settings_of
-from trueval.models.pair_scores import PAIRED, pair_scores, scoring_format
+from trueval.models.pair_scores import HIGH, PAIRED, pair_scores, scoring_format
 from trueval.retrieval.fusion.ranked_lists import RankedLists, rank_lists
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.index import TextsAndVectors
@@ -52,7 +52,9 @@ from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.stage_resources import nobody
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.retrieval.pipeline.suppress import sources_of
+from trueval.retrieval.repair.rescore import rescore_doubtful
 from trueval.run import Run
+from trueval.score_width import ScoreWidth
 
 Vectors = NDArray[Any]
 
@@ -62,7 +64,7 @@ class ServedStage:
     """One stage of a system.
 
     Attributes:
-        name: embed, retrieve, sparse, fuse, deduplicate or rerank.
+        name: embed, retrieve, sparse, fuse, deduplicate, rerank or repair.
         task: task of the stage; equal work has equal task names.
     """
 
@@ -88,15 +90,15 @@ class ServedPipeline:
         self.settings = work.settings
         self.query_ids = list(work.collection.queries)
         self.texts = list(work.collection.queries.values())
-        self.models = {table: work.model(table) for table in ("embed", "rerank") if table in self.settings}
+        self.models = {table: work.model(table) for table in ("embed", "rerank", "repair") if table in self.settings}
         if self.settings.get("deduplicate", {}).get("per_source") is not None:
             # Computed once for all documents: single queries would each read the file, or have no document with a
             # source.
             ids = ids_in_order(work.collection.documents).to_list()
             self.work.sources = sources_of(ids, self.settings["deduplicate"]["sources"])
-        self.locks = {table: Lock() for table in ("embed", "sparse", "rerank")}
+        self.locks = {table: Lock() for table in ("embed", "sparse", "rerank", "repair")}
         self._before: dict[tuple[str, int], Run] = {}
-        self._document_vectors: dict[str, Any] = {}
+        self._document_vectors: dict[tuple[str, str], Any] = {}
 
     @cached_property
     def stages(self) -> tuple[ServedStage, ...]:
@@ -108,6 +110,7 @@ class ServedPipeline:
             "fuse": self._refiner_task,
             "deduplicate": self._refiner_task,
             "rerank": self._rerank_task,
+            "repair": self._repair_task,
         }
         found = []
         for table, make in makers.items():
@@ -158,6 +161,8 @@ class ServedPipeline:
             run = self._apply_stage("deduplicate", [run])
         if "rerank" in self.settings:
             run = self._rerank(run, query)
+        if "repair" in self.settings:
+            run = self._repair(run, query)
         return run
 
     def candidates(self, query: int, until: str | None = None) -> Run:
@@ -166,7 +171,7 @@ class ServedPipeline:
         Args:
             until: stage that gets the candidates; None for those at the end, before a reranker.
         """
-        names = [name for name in self.work.refiners() if name != "rerank"]
+        names = [name for name in self.work.refiners() if name not in ("rerank", "repair")]
         names = names[: names.index(until)] if until in names else names
         last = names[-1] if names else next(iter(self.work.retrievers()))
         if last in self.work.retrievers():
@@ -291,41 +296,67 @@ class ServedPipeline:
 
         return TimedTask(name, self._scores, prepare)
 
-    def _pairs(self, run: Run, query: int) -> _Pairs:
-        lists = rank_lists(run, self.settings["rerank"]["depth"])
+    def _repair_task(self, name: str, _: str) -> TimedTask:
+        def prepare(query: int) -> tuple[Run, int]:
+            run = self.candidates(query)
+            run = self._rerank(run, query) if "rerank" in self.settings else run
+            self._vectors(self._pairs(run, query, "repair"))
+            return run, query
+
+        return TimedTask(name, lambda given: self._repair(*given), prepare)
+
+    def _repair(self, run: Run, query: int) -> Run:
+        """Score again in float32 the documents that decide the first k of one query."""
+        if not len(run.query_ids):
+            return run
+        settings = self.settings["repair"]
+        width = ScoreWidth.parse(settings["within"])
+        return rescore_doubtful(
+            run, settings["k"], width, lambda few: self._rescore(few, query, "repair"), order=settings["order"]
+        ).run
+
+    def _pairs(self, run: Run, query: int, table: str = "rerank") -> _Pairs:
+        lists = rank_lists(run, self.settings["rerank"]["depth"] if table == "rerank" else None)
         ids = lists.documents["doc_id"].to_list()
         text, documents = self.texts[query], self.work.collection.documents
-        return _Pairs(query, lists, ids, [(text, documents[doc]) for doc in ids])
+        return _Pairs(query, lists, ids, [(text, documents[doc]) for doc in ids], table)
 
     def _vectors(self, pairs: _Pairs) -> list[Any]:
         """Embeddings of the documents of pairs, computed once, as an index would store them."""
-        if self.models["rerank"].scoring in PAIRED:
+        table = pairs.table
+        if self.models[table].scoring in PAIRED:
             return []
         lacking = {doc: text for doc, (_, text) in zip(pairs.ids, pairs.items, strict=True)}
-        lacking = {doc: text for doc, text in lacking.items() if doc not in self._document_vectors}
+        lacking = {doc: text for doc, text in lacking.items() if (table, doc) not in self._document_vectors}
         if lacking:
-            rows = self._call_model("rerank", "documents", list(lacking.values()), list(lacking))
-            self._document_vectors |= dict(zip(lacking, rows, strict=True))
-        return [self._document_vectors[doc] for doc in pairs.ids]
+            rows = self._call_model(table, "documents", list(lacking.values()), list(lacking))
+            self._document_vectors |= zip(((table, doc) for doc in lacking), rows, strict=True)
+        return [self._document_vectors[table, doc] for doc in pairs.ids]
 
     def _scores(self, pairs: _Pairs) -> NDArray[np.float64]:
-        """[pair] scores of the reranker."""
-        model = self.models["rerank"]
-        form = scoring_format(model, self.settings["rerank"]["scoring"])
+        """[pair] scores of the reranker, or of the model that repairs scores."""
+        table = pairs.table
+        model = self.models[table]
+        form = scoring_format(model, self.settings["rerank"]["scoring"] if table == "rerank" else HIGH)
         if not pairs.ids:
             return np.empty(0)
         arrays: dict[str, Any]
         if model.scoring in PAIRED:
-            arrays = {"pairs": self._call_model("rerank", "pairs", pairs.items, pairs.ids)}
+            arrays = {"pairs": self._call_model(table, "pairs", pairs.items, pairs.ids)}
         else:
             vectors = self._vectors(pairs)
             arrays = {"documents": np.stack(vectors) if model.scoring == "product" else vectors}
             called = [self.query_ids[pairs.query]]
-            arrays["queries"] = self._call_model("rerank", "queries", [self.texts[pairs.query]], called)
+            arrays["queries"] = self._call_model(table, "queries", [self.texts[pairs.query]], called)
+            if table == "repair" and "rerank" not in self.settings:
+                arrays = {name: self._cut(rows) for name, rows in arrays.items()}
         return pair_scores(arrays, [np.arange(len(pairs.ids))], model.scoring, form).astype(np.float64)
 
     def _rerank(self, run: Run, query: int) -> Run:
-        pairs = self._pairs(run, query)
+        return self._rescore(run, query, "rerank")
+
+    def _rescore(self, run: Run, query: int, table: str) -> Run:
+        pairs = self._pairs(run, query, table)
         documents = pairs.lists.documents.with_columns(score=pl.Series(self._scores(pairs), dtype=pl.Float64))
         ordered = rank_lists(Run(documents, pairs.lists.query_ids, pairs.lists.offsets, "rerank", "pipeline"))
         return ordered.only(np.ones(len(ordered.rank), dtype=bool), "rerank", "pipeline")
@@ -338,12 +369,14 @@ class _Pairs:
     Attributes:
         ids: [pair] document ids.
         items: [pair] texts of query and document.
+        table: table of the model that scores them.
     """
 
     query: int
     lists: RankedLists
     ids: list[str]
     items: list[tuple[str, str]]
+    table: str
 
 
 def _library_call(index: Any, asked: Any, depth: int) -> Callable[[], object]:

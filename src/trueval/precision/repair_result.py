@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
 
 
@@ -28,6 +29,7 @@ class RestoredSets:
             cover for a repair to be sure.
         most: largest difference, in units of the width.
         unit: the unit, as in `ScoreWidth`.
+        high: number of queries whose first K are by float32 scoring of the same outputs; None of a run.
     """
 
     before: int
@@ -35,6 +37,28 @@ class RestoredSets:
     beyond: int
     most: float
     unit: str
+    high: int | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True)
+class PipelineRepair:
+    """What a pipeline took to score its doubtful documents again.
+
+    Attributes:
+        seconds: of scoring them again, with loading the model.
+        changed: number of queries whose first K changed.
+        beyond: number of them whose float32 score differs by more than the width.
+        most: largest difference, in units of the width.
+        unit: the unit, as in `ScoreWidth`.
+        reach: number of queries of which documents below the last one listed could be among the first K.
+    """
+
+    seconds: float
+    changed: int
+    beyond: int
+    most: float
+    unit: str
+    reach: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +73,8 @@ class PrecisionRepair(Result):
         pairs: number of pairs of query and document in the run.
         rescored: number of pairs to score again.
         restored: how the first K compare with a reference; None without one.
+        order: whether their order must be exact too.
+        pipeline: what scoring again took; None of a run, of which nothing is scored.
     """
 
     KIND: ClassVar[str] = "precision-repair"
@@ -61,6 +87,8 @@ class PrecisionRepair(Result):
     pairs: int
     rescored: int
     restored: RestoredSets | None
+    order: bool = field(default=False, metadata=OMITTED)
+    pipeline: PipelineRepair | None = field(default=None, metadata=OMITTED)
 
     @property
     def share(self) -> float:

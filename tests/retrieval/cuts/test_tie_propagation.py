@@ -107,6 +107,14 @@ def test_a_cut_before_the_reranker_travels_to_the_context(collection: Collection
     assert to_json(found.to_dict())
 
 
+def test_a_repair_is_left_out_and_said(collection: Collection, reranker: Reranker):
+    tables = {"rerank": {"model": "liking"}, "repair": {"k": 2}}
+    found = cut_pipeline(pipeline(**tables), collection, 2, repeats=2)
+    assert found.stages is not None
+    assert [stage.name for stage in found.stages.stages] == ["sparse", "rerank", "all"]
+    assert "[repair] is left out: the scores before it are what makes documents tie." in found.notes
+
+
 def test_ties_that_the_reranker_makes_are_cut_at_the_end(collection: Collection, reranker: Reranker, monkeypatch: Any):
     monkeypatch.setattr(reranker, "pair_logits", lambda pairs, names: np.zeros((len(pairs), 1), dtype=np.float32))
     found = cut_pipeline(pipeline(rerank={"model": "liking"}), collection, 2, repeats=1)

@@ -25,6 +25,7 @@ WHOLE: dict[str, Any] = {
     "fuse": {"method": "weighted", "k": 60, "norm": "min-max", "weights": [1, 2.5], "codes": 0.5, "depth": 70},
     "deduplicate": {"threshold": 0.8, "words": 5, "duplicates": True, "per_source": 3},
     "rerank": {"model": "r", "scoring": "float32", "depth": [20, 50]},
+    "repair": {"within": ["bfloat16", "0.01"], "k": 10, "order": False},
     "generate": {"contexts": [5, 10]},
     "measure": {"names": ["nDCG@K", "R@K"], "unjudged": 1, "rel": 2, "missing": "skip", "level": 0.9, "seed": 3},
     "prices": {"generator": "gpt-5", "candidate_tokens": 500},
@@ -136,6 +137,7 @@ def values(file: dict[str, Any], table: str, key: str) -> Iterator[Any]:
 def read_as_written(plan: SweepPlan, file: dict[str, Any]) -> None:
     """Every value of every system is one that the file names, or the default."""
     defaults = settings_of_tables({"embed": {"model": "m"}, "sparse": {}, "rerank": {"model": "r"}}, "here")
+    defaults |= settings_of_tables({"embed": {"model": "m"}, "repair": {}}, "here")
     defaults |= settings_of_tables({"sparse": {}, "deduplicate": {}, "pipeline": {}}, "here")
     assert plan.systems
     for system in plan.systems:

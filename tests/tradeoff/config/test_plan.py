@@ -151,6 +151,34 @@ def test_files_and_folders_are_found_beside_the_file(tmp_path: Path):
     assert [each.name for each in plan.systems] == ["sparse+rerank", "sparse+rerank asked.jsonl"]
 
 
+REPAIRED = (
+    '[corpus]\npath = "c"\n[pipeline]\nmethods = {methods}\n[embed]\nmodel = "m"\n[sparse]\n{rerank}'
+    '[repair]\nwithin = ["bfloat16", "0.01"]\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("methods", "rerank", "repaired"),
+    [
+        ('["dense", "hybrid"]', "", {"dense": 2, "hybrid": 0}),
+        ('["sparse", "hybrid+rerank"]', '[rerank]\nmodel = "r"\n', {"sparse": 0, "hybrid+rerank": 2}),
+    ],
+)
+def test_only_methods_that_end_with_scores_of_a_model_are_repaired(
+    tmp_path: Path, methods: str, rerank: str, repaired: dict[str, int]
+):
+    plan = read(tmp_path, REPAIRED.format(methods=methods, rerank=rerank))
+    for method, count in repaired.items():
+        systems = [each for each in plan.systems if each.method == method]
+        assert len(systems) == max(count, 1)
+        assert sum("repair" in each.settings for each in systems) == count
+
+
+def test_a_repair_that_no_method_takes_is_refused(tmp_path: Path):
+    with pytest.raises(InputError, match=r"\[repair\].*no method here ends with those. Add dense"):
+        read(tmp_path, REPAIRED.format(methods='["hybrid"]', rerank=""))
+
+
 def test_a_file_without_lists_is_a_sweep_of_one_with_defaults(tmp_path: Path):
     plan = read(tmp_path, LEAST)
     assert [each.name for each in plan.systems] == ["sparse"]

@@ -34,6 +34,21 @@ def test_a_hybrid_fuses_and_is_reranked_after_it(tmp_path: Path, monkeypatch: py
     assert stages == {"hybrid": pool, "hybrid+rerank top5": reranked, "hybrid+rerank top10": reranked}
 
 
+def test_a_repair_comes_after_the_last_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for extra, needed in (("faiss", "retrieval"), ("bm25s", "retrieval"), ("safetensors", "models")):
+        pytest.importorskip(extra, reason=f'needs the extra "{needed}"')
+    made.use(monkeypatch, [])
+    text = SMALL.replace('"dense", "sparse", "dense+rerank", "hybrid+rerank"', '"dense", "sparse+rerank"')
+    found = sweep(made.written(tmp_path, f'{text}\n[repair]\nwithin = "0.05"\nk = 3\n'), out=tmp_path / "out")
+    assert not found.failed
+    for each in found.systems:
+        stages = json.loads((tmp_path / "out" / each.file).read_text(encoding="utf-8"))["stages"]
+        before = ["dense"] if each.system.method == "dense" else ["sparse", "rerank"]
+        assert [stage["name"] for stage in stages] == [*before, "repair"]
+        assert stages[-1]["repair"]["k"] == 3
+        assert stages[-1]["documents"] == stages[-2]["documents"]
+
+
 def test_a_group_of_one_is_called_by_its_name() -> None:
     one: Any = SimpleNamespace(system=SimpleNamespace(name="hybrid"))
     assert (names_of([one]), names_of([one, one])) == ("hybrid", "2 systems")

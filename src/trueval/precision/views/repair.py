@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from trueval.precision.repair_result import PrecisionRepair, QueryRepair
+from trueval.precision.repair_result import PrecisionRepair, QueryRepair, RestoredSets
 from trueval.report.number_texts import count_phrase, percent
 from trueval.report.units import COUNT, NAME
 from trueval.report.view import Answer, Column, Section, Sentence, Sheet, View, choices_section
@@ -59,6 +59,21 @@ def view(result: PrecisionRepair) -> View:
     )
 
 
+def _cure(found: RestoredSets, queries: int) -> str:
+    """Which of the two cures the last stage needs."""
+    if found.before == queries:
+        return "It needs no cure: low precision moves no first document here."
+    if found.high == queries:
+        return (
+            'Scoring in float32 is enough, without a second pass: scoring = "float32" in the table of the last scores.'
+        )
+    if found.after == queries:
+        return (
+            "Scoring in float32 is not enough, since the outputs drift; the repair is: [repair] in the pipeline's file."
+        )
+    return "Neither float32 scoring nor this repair is enough: widen --within, or run the model in float32."
+
+
 def _title(few: Sequence[QueryRepair], doubtful: Sequence[QueryRepair]) -> str:
     more = f", the first {len(few)} of {len(doubtful)}" if len(few) < len(doubtful) else ""
     return f"Queries with most documents to score again{more}"
@@ -66,26 +81,52 @@ def _title(few: Sequence[QueryRepair], doubtful: Sequence[QueryRepair]) -> str:
 
 def _answer(result: PrecisionRepair, doubtful: int) -> Answer:
     queries = count_phrase(len(result.queries), "query", "queries")
+    took = result.pipeline
+    must = "must be scored again" if took is None else "were scored again in float32"
+    first = f"the {'order of the ' if result.order else ''}first {result.k}"
     if not result.rescored:
-        sentence = f"Nothing to score again: the first {result.k} of all {queries} are sure within {result.within}."
+        sentence = f"Nothing to score again: {first} of all {queries} are sure within {result.within}."
     else:
         sentence = (
-            f"{count_phrase(result.rescored, 'pair', 'pairs')} of {result.pairs:,} ({percent(result.share)}) must "
-            f"be scored again for the exact first {result.k} of {result.run}, in {doubtful:,} of {queries}."
-        )
+            f"{count_phrase(result.rescored, 'pair', 'pairs')} of {result.pairs:,} ({percent(result.share)}) {must} "
+            f"for the exact {first.removeprefix('the ')} of {result.run}, in {doubtful:,} of {queries}"
+        ) + ("." if took is None else f", in {took.seconds:.2g} s.")
     sure = f"Exact, if no exact score differs from the run's by more than {result.within}."
-    return Answer(sentence, QUESTION, sure, "", "trueval precision repair RUN --reference EXACT_RUN")
+    after = "precision repair RUN --reference EXACT_RUN"
+    if took is not None:
+        after = "retrieve COLLECTION --pipeline FILE --out DIR"
+        if result.restored is None:
+            after = "precision repair COLLECTION --pipeline FILE --check"
+    return Answer(sentence, QUESTION, sure, "", f"trueval {after}")
 
 
 def _findings(result: PrecisionRepair) -> Iterator[Sentence]:
-    found = result.restored
+    found, took = result.restored, result.pipeline
+    if took is not None:
+        first = f"the first {result.k}"
+        yield f"{first.capitalize()} changed in {count_phrase(took.changed, 'query', 'queries')}."
+        if took.reach:
+            yield (
+                f"In {count_phrase(took.reach, 'query', 'queries')} documents below the last one listed could be among "
+                f"{first}. Search deeper: set depth of [index]."
+            )
+        if took.beyond and found is None:
+            yield (
+                f"{count_phrase(took.beyond, 'of them differs', 'of them differ')} from float32 by more than "
+                f"{result.within}, at most by {took.most:.3g} {took.unit}".rstrip()
+                + ": outputs drift. Only a width that covers this is sure."
+            )
     if found is None:
         return
     queries = count_phrase(len(result.queries), "query", "queries")
+    reference = "the reference" if took is None else "float32"
+    scored = "" if found.high is None else f"with float32 scoring of the same outputs in {found.high:,}, "
     yield (
-        f"By its own scores {result.run} has the first {result.k} of the reference in {found.before:,} of {queries}, "
-        f"after the repair in {found.after:,}."
+        f"By its own scores {result.run} has the first {result.k} of {reference} in {found.before:,} of {queries}, "
+        f"{scored}after the repair in {found.after:,}."
     )
+    if found.high is not None:
+        yield _cure(found, len(result.queries))
     if found.beyond:
         yield (
             f"{count_phrase(found.beyond, 'score differs', 'scores differ')} from the reference by more than "

@@ -83,7 +83,11 @@ def cut_pipeline(
     judged = choose_cut_measure(k, judgments, measures, policy, choices)
     if draws < 1:
         raise PolicyError(f"draws must be an integer >= 1. Got {draws!r}.")
-    with open_stage_runner(collection, pipeline.settings, cache=cache, begin=begin) as work:
+    settings = {name: values for name, values in pipeline.settings.items() if name != "repair"}
+    notes = formats_used(settings)
+    if "repair" in pipeline.settings:
+        notes.append("[repair] is left out: the scores before it are what makes documents tie.")
+    with open_stage_runner(collection, settings, cache=cache, begin=begin) as work:
         if _is_one_index(work.settings):
             found = cut_index(
                 next(iter(work.opened.values())),
@@ -99,7 +103,7 @@ def cut_pipeline(
             )
         else:
             found = _propagate_ties(work, pipeline.name, k, judged, repeats, most, draws)
-        return replace(found, notes=(*formats_used(pipeline.settings), *found.notes))
+        return replace(found, notes=(*notes, *found.notes))
 
 
 def _propagate_ties(

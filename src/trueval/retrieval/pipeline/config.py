@@ -104,6 +104,8 @@ def settings_of_tables(
         found.setdefault("fuse", dict(vars(Fuse())))
     for name in SPECS.keys() & found.keys():
         _check_spec(name, found, at)
+    if "repair" in found:
+        _check_repair(found, at)
     return {name: found[name] for name in PipelineFile.model_fields if name in found}
 
 
@@ -123,6 +125,39 @@ def _check_spec(name: str, found: Settings, at: Where) -> None:
             "[index] scoring, and [pipeline] scoring, go with an index of vectors alone. "
             f"Got {values[key]}; leave them out."
         )
+
+
+def repaired_table(settings: Settings) -> str | None:
+    """The table of the model that gives the last scores, which [repair] runs in float32; None for other scores.
+
+    >>> repaired_table({"embed": {}, "index": {}}), repaired_table({"sparse": {}, "rerank": {}})
+    ('embed', 'rerank')
+    """
+    return "rerank" if "rerank" in settings else "embed" if "sparse" not in settings else None
+
+
+def _check_repair(found: Settings, at: Where) -> None:
+    """Refuse [repair] of scores that no model gives in float32."""
+    table = repaired_table(found)
+    if table is None:
+        last = "a fusion" if "embed" in found else "a search of words"
+        raise at("repair").error(
+            f"[repair] takes the scores of a model to float32, and the last scores here are those of {last}. Add "
+            "[rerank], or remove [repair]."
+        )
+    if is_hosted(found[table]["model"]):
+        raise at("repair").error(
+            f"[repair] runs a model in float32, and {found[table]['model']} is hosted, so that its service decides the "
+            f"format. Name a model that runs here in [{table}], or remove [repair]."
+        )
+    index = found.get("index", {})
+    if table == "embed" and index["scoring"] == "index":
+        kind, chosen = read_spec(index["spec"])
+        if kind.takes_of(chosen) != "vectors" or chosen.get("storage") == "binary":
+            raise at("repair").error(
+                f"[repair] compares inner products with those of float32, and {index['spec']} gives other scores. Set "
+                "scoring of [index] to a number format, or remove [repair]."
+            )
 
 
 def _of_model(name: str, values: dict[str, Any], given: Mapping[str, object], at: Where) -> dict[str, object]:
@@ -174,6 +209,8 @@ def set_route(settings: Settings, path: Path) -> dict[str, dict[str, object]]:
     """
     router, about = Router.load(path), read_router_file(path)
     check_pipeline(router, about, settings)
+    if "repair" in settings:
+        raise PolicyError("A router was certified without [repair]. Remove the table, or the router.")
     if settings.get("pipeline", {}).get("scoring", STAGES) != STAGES:
         raise PolicyError("A router was certified on the scores of the stages' own formats. Leave scoring out.")
     rerank = {**settings["rerank"], "depth": router.more}

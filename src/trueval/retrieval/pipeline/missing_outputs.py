@@ -16,9 +16,10 @@ import numpy as np
 from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
 from trueval.models.missing_work import MissingPart, MissingWork, sum_work
 from trueval.models.output_part import item_keys
-from trueval.models.output_reuse import find_items_to_compute, is_by_text
+from trueval.models.output_reuse import TEXT, find_items_to_compute, is_by_text
 from trueval.models.outputs import OutputPart, parts_of, place_of, settings_of
 from trueval.retrieval.fusion.union import together
+from trueval.retrieval.pipeline.config import repaired_table
 from trueval.retrieval.pipeline.rerank import candidates_of
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
@@ -26,12 +27,18 @@ from trueval.standings.standings import Ints
 
 
 class _Pool(NamedTuple):
-    """Candidates for a reranker; `run` is None where they are not in the cache."""
+    """Pairs for the model of [rerank] or [repair]; `run` is None where they are not in the cache."""
 
     work: StageRunner
+    table: str
     depth: int
     reuse: str
     run: Run | None
+
+    @property
+    def stage(self) -> str:
+        """As in `MissingOutputs.add_part`."""
+        return "" if self.table == "rerank" else self.table
 
 
 class MissingOutputs:
@@ -72,7 +79,14 @@ class MissingOutputs:
                 key = json.dumps([self._settings_of(model), work.texts, own], sort_keys=True)
                 pools = self._pools.setdefault(key, {})
                 if (before, depth) not in pools:
-                    pools[before, depth] = _Pool(work, depth, chosen, work.candidates_before("rerank", depth))
+                    run = work.candidates_before("rerank", depth)
+                    pools[before, depth] = _Pool(work, "rerank", depth, chosen, run)
+            if "repair" in work.settings and not work.has("repair", (before := work.key_before("repair"),)):
+                key = json.dumps(["repair", self._settings_of(work.model("repair")), work.texts], sort_keys=True)
+                depth = work.settings[str(repaired_table(work.settings)).replace("embed", "index")]["depth"]
+                pools = self._pools.setdefault(key, {})
+                if (before, depth) not in pools:
+                    pools[before, depth] = _Pool(work, "repair", depth, TEXT, work.doubtful_candidates())
 
     def add_texts(self, work: StageRunner, name: str, stage: str = "") -> None:
         """Count the texts that are not cached for a pipeline's embedder.
@@ -138,17 +152,20 @@ class MissingOutputs:
     def _add_pairs(self, pools: Sequence[_Pool]) -> None:
         """Count what one reranker has no outputs for; all that it may be given, where its pools are unknown."""
         work, runs = pools[0].work, [pool.run for pool in pools if pool.run is not None]
-        model, collection = work.model("rerank"), work.collection
+        model, collection, stage = work.model(pools[0].table), work.collection, pools[0].stage
         if len(runs) == len(pools):
+            runs = [run for run in runs if run.documents.height]
+            if not runs:
+                return
             for part in parts_of(model, collection, candidates_of(together(runs, None), collection)):
-                self.add_part(model, part, pools[0].reuse)
+                self.add_part(model, part, pools[0].reuse, stage)
             return
         depth = min(sum(pool.depth for pool in pools), len(collection.documents))
         some, most = (
             parts_of(model, collection, make(collection, depth)) for make in (spread_candidates, longest_candidates)
         )
         self.parts += [
-            MissingPart(part.name, model, part, np.arange(len(part.items)), longest=longest)
+            MissingPart(stage or part.name, model, part, np.arange(len(part.items)), longest=longest)
             for part, longest in zip(some, most, strict=True)
         ]
 

@@ -7,7 +7,7 @@ takes seconds, and two pipelines that share a stage share its work.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -113,16 +113,28 @@ class Pipeline:
         settings = set_reuse(self.settings, reuse)
         if scoring is None:
             return replace(self, settings=settings)
-        # Keys that a file omits have the value None, which no file can express.
-        written = {
-            name: {key: value for key, value in values.items() if value is not None}
-            for name, values in settings.items()
-        }
-        try:
-            given = settings_of_tables({**written, "pipeline": {"scoring": scoring}}, "--scoring")
-        except InputError as error:
-            raise PolicyError(str(error)) from None
-        return replace(self, settings=given)
+        return replace(self, settings=_with_table(settings, "pipeline", {"scoring": scoring}, "--scoring"))
+
+    def with_repair(self, *, within: str | None = None, k: int | None = None, order: bool | None = None) -> Pipeline:
+        """A copy that ends with [repair]; None keeps a key of its table, or has the default.
+
+        Args:
+            within: by how much a float32 score may differ, such as "0.002", "bfloat16" or "2 ulp(bfloat16)".
+            k: number of documents that count.
+            order: whether their order must be that of float32 too.
+
+        Raises:
+            PolicyError: the last scores are those of no model that runs here, or a value cannot be.
+
+        >>> made = Pipeline.of(index="flat", model="all-MiniLM-L6-v2").with_repair(within="0.002")
+        >>> made.settings["repair"]
+        {'within': '0.002', 'k': 10, 'order': False}
+        """
+        if "route" in self.settings:
+            raise PolicyError("A router was certified without [repair]. Remove [route].")
+        chosen = {"within": within, "k": k, "order": order}
+        table = {**self.settings.get("repair", {}), **{key: each for key, each in chosen.items() if each is not None}}
+        return replace(self, settings=_with_table(self.settings, "repair", table, "the pipeline"))
 
     def with_router(self, router: Path | str) -> Pipeline:
         """A copy whose reranker gets as many candidates of each query as a router says.
@@ -238,6 +250,18 @@ class Pipeline:
     def _runners(self, collection: Collection, shared: StageResources, begin: Begin) -> list[StageRunner]:
         """A runner for each run of the pipeline."""
         return [StageRunner(collection, set_scoring(self.settings, each), shared, begin) for each in self._scorings]
+
+
+def _with_table(settings: Settings, name: str, table: Mapping[str, Any], source: str) -> Settings:
+    """Settings with another table, checked as those of a file are."""
+    # Keys that a file omits have the value None, which no file can express.
+    written = {
+        each: {key: value for key, value in values.items() if value is not None} for each, values in settings.items()
+    }
+    try:
+        return settings_of_tables({**written, name: table}, source)
+    except InputError as error:
+        raise PolicyError(str(error)) from None
 
 
 def stages_of(works: Sequence[StageRunner]) -> list[list[Stage]]:

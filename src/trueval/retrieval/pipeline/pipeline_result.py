@@ -21,6 +21,7 @@ from trueval.retrieval.pipeline.retrieve_result import (
     SearchedCollection,
 )
 from trueval.retrieval.pipeline.stage_quality import StageQuality, quality_of
+from trueval.retrieval.repair.rescore import StageRepair
 from trueval.run import Run
 
 
@@ -28,7 +29,7 @@ class Stage(NamedTuple):
     """The result of one stage of a pipeline.
 
     Attributes:
-        name: dense, sparse, fuse, deduplicate or rerank.
+        name: dense, sparse, fuse, deduplicate, rerank or repair.
         run: the candidates after it.
         given: number of input candidates, those in several runs counted once; None where it searches the collection.
         seconds: its duration now, including loading models and building indexes.
@@ -37,6 +38,7 @@ class Stage(NamedTuple):
         ties: tie counts of its run.
         key: hash of everything that affects its candidates.
         searched: description of the index that it searched; None if there is none.
+        repair: what a stage [repair] scored again; None of another stage.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Stage(NamedTuple):
     key: str
     notes: tuple[str, ...] = ()
     searched: Mapping[str, Any] | None = None
+    repair: StageRepair | None = None
 
     def to_record(self, quality: StageQuality | None = None, place: int = 0) -> PipelineStage:
         """What a manifest says of the stage.
@@ -71,6 +74,7 @@ class Stage(NamedTuple):
             relevant=None if quality is None else quality.found[place],
             relevant_given=None if quality is None else quality.given[place],
             measures=None if quality is None else quality.values[place],
+            repair=self.repair,
         )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from trueval.files.toml_tables import AS_GIVEN, AS_LIST, AS_TUPLE, Count, Number, OneOf, Table, Text, key
 from trueval.numerics import FORMATS
+from trueval.score_width import ScoreWidth
 
 Texts = Annotated[list[str], Field(min_length=1), AS_LIST, AS_TUPLE]
 Weight = Annotated[float, Field(gt=0), AS_GIVEN]
@@ -117,6 +118,23 @@ class Rerank(HostedKeys, _Reranker):
     """The model that scores the first documents of each list anew."""
 
 
+def _check_width(text: str) -> str:
+    if ScoreWidth.parse(text).unit.startswith("step"):
+        raise ValueError("codes have a step only where the range of all scores is known, not of a query served alone")
+    return text
+
+
+Width = Annotated[str, Field(min_length=1, json_schema_extra={"format": "width"}), AfterValidator(_check_width)]
+
+
+class RepairTable(Table):
+    """What is scored again in float32, so that the first documents are those of float32."""
+
+    within: Width = key("bfloat16", "by how much a float32 score may differ from the one of the stage before")
+    k: Count = key(10, "documents that count: the first k are those of float32")
+    order: bool = key(False, "whether their order is too, and with it every measure at k")
+
+
 class RouterTable(Table):
     """The router that chooses how many candidates the reranker gets for each query."""
 
@@ -140,6 +158,7 @@ class PipelineFile(Table):
     fuse: Fuse = key(None)
     deduplicate: Deduplicate = key(None)
     rerank: Rerank = key(None)
+    repair: RepairTable = key(None)
     route: RouterTable = key(None)
     generate: Generate = key(None)
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from trueval.evaluation.evaluation_result import MeasureMeans
 from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
+from trueval.retrieval.repair.rescore import StageRepair
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class PipelineStage:
     """A stage of a pipeline.
 
     Attributes:
-        name: dense, sparse, fuse, deduplicate, boost or rerank.
+        name: dense, sparse, fuse, deduplicate, boost, rerank or repair.
         seconds: its duration now, including loading models and building indexes.
         made_seconds: its duration when its candidates were computed.
         cached: whether its candidates come from the cache of an earlier run.
@@ -40,6 +41,7 @@ class PipelineStage:
         relevant: relevant documents among its candidates; None without judgments, as what follows.
         relevant_given: relevant documents among its input; for a search, all.
         measures: by name.
+        repair: what a stage [repair] scored again; None of another stage.
     """
 
     name: str
@@ -55,6 +57,7 @@ class PipelineStage:
     relevant: int | None = field(default=None, metadata=OMITTED)
     relevant_given: int | None = field(default=None, metadata=OMITTED)
     measures: Mapping[str, MeasureMeans] | None = field(default=None, metadata=OMITTED)
+    repair: StageRepair | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from trueval.errors import TruevalWarning
 from trueval.files.atomic_files import write_whole
 from trueval.files.digests import digest, file_damage, is_sound, touch_entry, with_digest
+from trueval.report.json_fields import decode, encode
+from trueval.retrieval.repair.rescore import StageRepair
 from trueval.run import Run
 
 
@@ -21,6 +23,7 @@ class StageCandidates(NamedTuple):
     Attributes:
         given: number of input candidates, those in several runs counted once; None if it searched the collection.
         searched: description of the index that it searched; None without one.
+        repair: what a stage [repair] scored again; None of another stage.
     """
 
     run: Run
@@ -28,6 +31,7 @@ class StageCandidates(NamedTuple):
     seconds: float
     given: int | None = None
     searched: Mapping[str, object] | None = None
+    repair: StageRepair | None = None
 
 
 def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
@@ -51,7 +55,15 @@ def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
         touch_entry(_metadata_path(file))
         # Remarks on the file would differ from those of the stored run, and would contain a local path.
         run = replace(Run.read(file, name=name), notes=())
-        return StageCandidates(run, tuple(about["notes"]), float(about["seconds"]), about["given"], about["searched"])
+        repair = about.get("repair")
+        return StageCandidates(
+            run,
+            tuple(about["notes"]),
+            float(about["seconds"]),
+            about["given"],
+            about["searched"],
+            None if repair is None else decode(StageRepair, repair, name),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
         warnings.warn(f"{file}: damaged candidates ({error}). It is made again.", TruevalWarning, stacklevel=2)
         return None
@@ -77,6 +89,8 @@ def keep(file: Path, made: StageCandidates, key: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     made.run.write(file)
     about = {"notes": made.notes, "seconds": made.seconds, "given": made.given, "searched": made.searched}
+    if made.repair is not None:
+        about["repair"] = encode(made.repair)
     text = json.dumps(with_digest({"of": key, "candidates": digest(file), **about})) + "\n"
     write_whole(_metadata_path(file), lambda path: path.write_text(text, encoding="utf-8"))
 

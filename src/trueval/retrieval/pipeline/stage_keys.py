@@ -14,12 +14,13 @@ from trueval.models import load_model
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_reuse import PASS
 from trueval.models.pair_scores import FINISHED
+from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.indexes.index import make_index
 from trueval.retrieval.indexes.vectors import check_dimension
 from trueval.retrieval.pipeline.cache_keys import build_key_settings, key_of
-from trueval.retrieval.pipeline.config import BOTH, Settings
+from trueval.retrieval.pipeline.config import BOTH, Settings, repaired_table
 from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOADED_KEYS
 from trueval.retrieval.pipeline.stage_cache import has_candidates, read_candidates
 from trueval.retrieval.pipeline.stage_resources import StageResources
@@ -63,6 +64,8 @@ class StageKeys:
         two = self.settings.get("pipeline", {}).get("scoring") == BOTH
         if "rerank" in self.settings and (embeds or not (two or self.has("rerank", (self.key_before("rerank"),)))):
             self.model("rerank")
+        if "repair" in self.settings and not (two or self.has("repair", (self.key_before("repair"),))):
+            self.model("repair")
 
     def _check_vectors(self, model: object) -> None:
         """Refuse a dimension that the model does not support, or that the index cannot be built with."""
@@ -75,7 +78,7 @@ class StageKeys:
 
     def refiners(self) -> tuple[str, ...]:
         """The stages that take the candidates of earlier stages."""
-        return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
+        return tuple(name for name in ("fuse", "deduplicate", "rerank", "repair") if name in self.settings)
 
     def has(self, name: str, before: tuple[str, ...] = ()) -> bool:
         """Whether the candidates of a stage are cached.
@@ -138,7 +141,7 @@ class StageKeys:
         """The key of the stage before one that takes the candidates of a single stage.
 
         Args:
-            name: "deduplicate" or "rerank".
+            name: "deduplicate", "rerank" or "repair".
         """
         keys = self._keys()
         return keys[list(keys)[list(keys).index(name) - 1]]
@@ -193,9 +196,11 @@ class StageKeys:
         """The model of a table, loaded once.
 
         Args:
-            table: "embed" or "rerank".
+            table: "embed", "rerank", or "repair" for the one of these that gives the last scores, in float32.
         """
-        chosen = self.settings[table]
+        chosen = self.settings[table if table != "repair" else str(repaired_table(self.settings))]
+        if table == "repair":
+            chosen = {**chosen, "dtype": HIGH_FORMAT}
         hosted = is_hosted(chosen["model"])
         given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOADED_KEYS))
         options = {name: chosen[name] for name in given if chosen.get(name) is not None}

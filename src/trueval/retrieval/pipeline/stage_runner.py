@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from trueval.files.digests import DIGESTS, touch_entry
 from trueval.files.texts.lazy_list import LazyList, ProgressList
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.hosted.services import is_hosted
-from trueval.models.output_reuse import outputs_by, part_by
+from trueval.models.output_reuse import outputs_by, part_by, reuse_outputs
 from trueval.models.outputs import OutputPart, Outputs, Step, settings_of
+from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.models.pair_scores import MODEL
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion, weighted_fusion
@@ -40,6 +41,7 @@ from trueval.retrieval.pipeline.config import (
     SPECS,
     STAGES,
     Settings,
+    repaired_table,
     set_scoring,
 )
 from trueval.retrieval.pipeline.pipeline_result import Stage
@@ -57,7 +59,10 @@ from trueval.retrieval.pipeline.stage_resources import (
     tolerate_cache_errors,
 )
 from trueval.retrieval.pipeline.suppress import limit_sources, sources_of, suppress_duplicates
+from trueval.retrieval.repair.doubtful_documents import find_doubtful
+from trueval.retrieval.repair.rescore import StageRepair, describe_repair, rescore_doubtful
 from trueval.run import Run
+from trueval.score_width import ScoreWidth
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +82,7 @@ class StageRunner(StageKeys):
         self.given: int | None = None
         self.earlier = 0.0  # seconds of earlier work for what a stage reads from the cache
         self.searched: dict[str, Any] | None = None
+        self.repaired: StageRepair | None = None
         self.opened: dict[str, SearchSession] = {}
         if not collection.documents or not collection.queries:
             what = "documents" if not collection.documents else "queries"
@@ -122,7 +128,12 @@ class StageRunner(StageKeys):
             before: stages whose candidates it takes.
             beside: stages of all runs of the pipeline, if a model sees the candidates of several in one pass.
         """
-        makers = {"fuse": self.fuse, "deduplicate": self.deduplicate, "rerank": self.rerank}
+        makers = {
+            "fuse": self.fuse,
+            "deduplicate": self.deduplicate,
+            "rerank": self.rerank,
+            "repair": self.repair,
+        }
         make = partial(makers[name], [each.run for each in before], [each.run for each in beside])
         given = before[-1].run.documents.height
         return self.stage(name, make, tuple(each.key for each in (*before, *beside)), given)
@@ -153,14 +164,24 @@ class StageRunner(StageKeys):
         seconds, ties = time.perf_counter() - began, rank_lists(made.run).ties
         _log.info("stage %s %s: %.3f s", name, "from the cache" if kept is not None else "made", seconds)
         found = Stage(
-            name, made.run, made.given, seconds, made.seconds, kept is not None, ties, key, made.notes, made.searched
+            name,
+            made.run,
+            made.given,
+            seconds,
+            made.seconds,
+            kept is not None,
+            ties,
+            key,
+            made.notes,
+            made.searched,
+            made.repair,
         )
         self.shared.stages[key] = found
         return found
 
     def _make(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> StageCandidates:
         began = time.perf_counter()
-        self.notes, self.given, self.searched, self.earlier = [], given, None, 0.0
+        self.notes, self.given, self.searched, self.repaired, self.earlier = [], given, None, None, 0.0
         spent = self.shared.account.spent
         run = make(step)
         if self.shared.account.spent > spent:
@@ -168,7 +189,12 @@ class StageRunner(StageKeys):
         if given is None:
             self.notes += self._without_hits(run, name)
         return StageCandidates(
-            run, tuple(self.notes), time.perf_counter() - began + self.earlier, self.given, self.searched
+            run,
+            tuple(self.notes),
+            time.perf_counter() - began + self.earlier,
+            self.given,
+            self.searched,
+            self.repaired,
         )
 
     def dense(self, step: Step) -> Run:
@@ -286,6 +312,48 @@ class StageRunner(StageKeys):
             f"{router.fewer}, by {strip_folders(router.source)}."
         )
         return found.run
+
+    def repair(self, runs: Sequence[Run], _: Sequence[Run], step: Step) -> Run:
+        """Score again in float32 the documents that decide the first k, and only those."""
+        (run,), settings = runs, self.settings["repair"]
+        found = rescore_doubtful(
+            run,
+            settings["k"],
+            ScoreWidth.parse(settings["within"]),
+            lambda doubtful: self.score_exactly(doubtful, step),
+            order=settings["order"],
+            depth=self.settings["index"]["depth"] if repaired_table(self.settings) == "embed" else None,
+        )
+        self.repaired = found.repair
+        self.notes += describe_repair(found.repair, len(run.query_ids))
+        return found.run
+
+    def doubtful_candidates(self) -> Run | None:
+        """The documents that [repair] would score again; None where the scores before it are not cached."""
+        run, settings = self.candidates_before("repair"), self.settings["repair"]
+        width = ScoreWidth.parse(settings["within"])
+        return None if run is None else find_doubtful(run, settings["k"], width, order=settings["order"]).run
+
+    def score_exactly(self, run: Run, step: Step) -> Run:
+        """The documents of a run with scores of the last model in float32.
+
+        Args:
+            run: run of the pairs to score.
+        """
+        model = self.model("repair")
+        store, forward = self.shared.outputs, self._exact_outputs
+        return rerank(run, self.collection, model, scoring=HIGH_FORMAT, store=store, step=step, forward=forward)
+
+    def _exact_outputs(self, *given: Any, **named: Any) -> Outputs:
+        """The float32 outputs of the model that gives the last scores, truncated as those of the index are."""
+        found = reuse_outputs(*given, **named, executor=self.shared.executor)
+        self.earlier += found.earlier
+        dimension = None if "rerank" in self.settings else self.settings["embed"]["dimension"]
+        if dimension is None:
+            return found
+        return replace(
+            found, arrays={name: truncate_vectors(np.asarray(rows), dimension) for name, rows in found.arrays.items()}
+        )
 
     def _outputs(self, *given: Any, **named: Any) -> Outputs:
         """The outputs of a reranker, computed or cached."""

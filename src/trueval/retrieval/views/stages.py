@@ -23,7 +23,13 @@ KEPT: Final = ("kept, alone", "kept, tied", "lost")
 FOUND: Final = ("kept", "lost")
 TONES: Final = {"kept, alone": "expected", "kept, tied": "range", "kept": "good", "lost": "line"}
 # A stage → how a sentence names what it does.
-DEEDS: Final = {"fuse": "fusion", "rerank": "reranking", "deduplicate": "deduplication", "boost": "boosting"}
+DEEDS: Final = {
+    "fuse": "fusion",
+    "rerank": "reranking",
+    "deduplicate": "deduplication",
+    "boost": "boosting",
+    "repair": "the repair",
+}
 DIFFERS: Final = 1e-12  # sums of the same values in another order differ by less
 
 Words = tuple[str | Quantity, ...]
@@ -59,6 +65,22 @@ class _Ends(NamedTuple):
     high: float | None
 
 
+class _Repaired(NamedTuple):
+    """A query, the number of documents surely among its first k, and those that were scored again."""
+
+    query: str
+    sure: int
+    documents: tuple[str, ...]
+
+
+REPAIRED: Final[tuple[Column[_Repaired], ...]] = (
+    Column("query", lambda row: row.query, NAME),
+    Column("sure", lambda row: row.sure, COUNT),
+    Column("again", lambda row: len(row.documents), COUNT, strong=True),
+    Column("documents", lambda row: " ".join(row.documents), NAME, leaves=1),
+)
+
+
 class _Setting(NamedTuple):
     """A table of the pipeline."""
 
@@ -85,6 +107,7 @@ def view(result: Retrieval) -> View:
         sections=[
             *([Section("Against the best single list", [_gains(gains)], id="stages-gains")] if gains else []),
             Section("The stages", [_stages(side) for side in _sides(result)], figures=figures[1:], id="pipeline"),
+            *_repair_sections(result),
             Section(
                 "Settings of the pipeline",
                 [Sheet("The settings of each stage", list(_settings(result)), settings, only="page")],
@@ -292,6 +315,17 @@ def _stages(side: _Side) -> Sheet[PipelineStage]:
     of = f", scored in {side.scoring}" if side.scoring else ""
     name = "stages-low" if isinstance(side.run, PipelineRun) else "stages"
     return Sheet(f"What each stage gives to the next one{of}", side.run.stages, columns, id=name)
+
+
+def _repair_sections(result: Retrieval) -> Iterator[Section]:
+    """The documents that a stage [repair] scored again, query by query, for the page."""
+    for side in _sides(result):
+        repair = side.run.stages[-1].repair
+        if repair is not None and repair.documents:
+            rows = [_Repaired(query, repair.sure[query], documents) for query, documents in repair.documents.items()]
+            of = f", scored in {side.scoring}" if side.scoring else ""
+            sheet = Sheet(f"Documents scored again in float32{of}", rows, REPAIRED, only="page", folded=True)
+            yield Section(f"Repair{of}", [sheet])
 
 
 def _csv(result: Retrieval) -> Sheet[_Row]:

@@ -178,8 +178,16 @@ def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
     """The systems of a table choice, the last axis varying fastest."""
     tables = choice.tables
     # The whole file is checked, also tables that no method uses.
-    settings_of_tables(next(_combinations(tables, tuple(tables))), source, choice.place)
-    for method in choice.methods or (_all_stages(tables),):
+    # Of several methods, those after whose stages no scores of a model stand leave [repair] out.
+    whole = tuple(name for name in tables if name != "repair" or _all_stages(tables) != "hybrid")
+    settings_of_tables(next(_combinations(tables, whole)), source, choice.place)
+    methods = choice.methods or (_all_stages(tables),)
+    if "repair" in tables and not any("repair" in _tables_of(name, tables, choice.place) for name in methods):
+        raise choice.place("repair").error(
+            "[repair] takes the scores of a model to float32, and no method here ends with those. Add dense, or one "
+            f"with {RERANK}, to methods of [pipeline], or remove [repair]."
+        )
+    for method in methods:
         needed = _tables_of(method, tables, choice.place)
         for given in _combinations(tables, needed):
             settings = settings_of_tables(given, source, choice.place)
@@ -204,7 +212,8 @@ def _tables_of(method: str, tables: Mapping[str, object], place: Where) -> tuple
         InputError: one is missing.
     """
     stages = STAGES_BY_METHOD[method.removesuffix(RERANK)]
-    wanted = (*stages, "deduplicate", *(("rerank",) if method.endswith(RERANK) else ()))
+    last = ("rerank", "repair") if method.endswith(RERANK) else ("repair",) if method == "dense" else ()
+    wanted = (*stages, "deduplicate", *last)
     missing = next((each for each in wanted if each in ("embed", "sparse", "rerank") and each not in tables), None)
     if missing is not None:
         raise place("pipeline", "methods").error(f"the method {method} needs [{missing}]. Add it, or remove {method}.")

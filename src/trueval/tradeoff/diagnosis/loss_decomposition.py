@@ -49,7 +49,7 @@ BELOW: Final = 8
 # Index kinds whose vectors flat can store in the same format.
 STORED: Final = ("flat", "hnsw", "ivf")
 # Stages after retrieval → name of their step.
-AFTER: Final = {"fuse": "fused with words", "deduplicate": "deduplicated", "rerank": "reranked"}
+AFTER: Final = {"fuse": "fused with words", "deduplicate": "deduplicated", "rerank": "reranked", "repair": "repaired"}
 
 
 class SearchMethod(NamedTuple):

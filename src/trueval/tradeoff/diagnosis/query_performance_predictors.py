@@ -181,6 +181,7 @@ def route_pipeline(
     """
     fewer, more = _depths(settings, depths)
     judged = QualityMeasures.of(collection, judgments, measure, policy, unjudged)
+    settings = {name: values for name, values in settings.items() if name != "repair"}  # routers choose before it
     rerank = {**settings["rerank"], "depth": max(more, settings["rerank"]["depth"])}
     pipeline = Pipeline({**settings, "rerank": rerank})
     *_, before, last = stages = pipeline.retrieve(collection, cache=cache, begin=begin, account=account).stages

@@ -220,8 +220,8 @@ class SweepProbes:
 
 
 def _drop_reranker(system: System) -> Settings:
-    """The settings of a system without its reranker."""
-    return {name: each for name, each in system.settings.items() if name != "rerank"}
+    """The settings of a system without its reranker and what repairs scores."""
+    return {name: each for name, each in system.settings.items() if name not in ("rerank", "repair")}
 
 
 def noise_entry(found: NoiseProbe, level: int) -> Probed:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -107,7 +108,9 @@ class _Waiting(NamedTuple):
         """
         before = self.stages[-1]
         last = self.work.stage("rerank", make, (before.key,), before.run.documents.height)
-        return (*self.stages, last)
+        if "repair" not in self.work.settings:
+            return (*self.stages, last)
+        return (*self.stages, last, self.work.refine("repair", (last,), ()))
 
 
 class SystemBuilder:
@@ -235,9 +238,8 @@ class SystemBuilder:
     def _stages(self, work: StageRunner) -> tuple[Stage, ...]:
         """All stages before reranking."""
         stages = [work.stage(name, make) for name, make in work.retrievers().items()]
-        for name in work.refiners():
-            if name != "rerank":
-                stages.append(work.refine(name, stages if name == "fuse" else stages[-1:], ()))
+        for name in takewhile(lambda name: name != "rerank", work.refiners()):
+            stages.append(work.refine(name, stages if name == "fuse" else stages[-1:], ()))
         return tuple(stages)
 
     def _rerank(self, group: Sequence[_Waiting]) -> None:

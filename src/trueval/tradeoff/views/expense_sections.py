@@ -35,6 +35,7 @@ STAGES: Final = {
     "fuse": "run-3",
     "deduplicate": "run-5",
     "rerank": "run-1",
+    "repair": "range",
 }
 MEMORY: Final = {"vectors": "expected", "graph": "range", "words": "good"}
 COSTS: Final = {"rerank": "run-1", "embed": "run-0", "generator": "run-5"}
