@@ -170,6 +170,50 @@ def test_ir_datasets_names_are_loaded_through_the_library(tmp_path: Path) -> Non
         Collection.read("ir_datasets:no-such-name")
 
 
+class FakeMteb:
+    """Tasks as mteb 2.26 has them: subset → split → data, of which only what is asked for is loaded."""
+
+    def __init__(self, tasks: dict[str, dict[str, dict[str, Any]]]) -> None:
+        self.tasks, self.loaded = tasks, list[tuple[str, str]]()
+
+    def get_task(self, name: str, eval_splits: list[str] | None = None, hf_subsets: list[str] | None = None) -> Any:
+        own = self.tasks[name]
+        splits = list(next(iter(own.values())))
+        task = SimpleNamespace(metadata=SimpleNamespace(hf_subsets=list(own), eval_splits=splits), dataset={})
+
+        def load_data() -> None:
+            for subset in hf_subsets or own:
+                self.loaded += [(subset, split) for split in eval_splits or splits]
+                task.dataset[subset] = {split: own[subset][split] for split in eval_splits or splits}
+
+        task.load_data = load_data
+        return task
+
+
+def test_a_subset_and_a_split_of_mteb_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def data(word: str) -> dict[str, Any]:
+        texts = {"corpus": [{"id": "p", "text": word}], "queries": [{"id": "q", "text": word}]}
+        return {**texts, "relevant_docs": {"q": {"p": 1}}, "top_ranked": {"q": ["p"]}}
+
+    library = FakeMteb({"Many": {"ar": {"dev": data("ar")}, "en": {"dev": data("en")}}, "One": {"default": {}}})
+    library.tasks["One"]["default"] = {"dev": data("dev"), "test": data("test")}
+    monkeypatch.setitem(sys.modules, "mteb", library)
+    found = Collection.read("mteb:Many/en")
+    assert (found.name, found.source, found.documents) == ("Many/en", "mteb:Many/en@dev", {"p": "en"})
+    assert library.loaded == [("en", "dev")]  # no other language is downloaded
+    assert Collection.read("mteb:Many/ar@dev").documents == {"p": "ar"}
+    assert Collection.read("mteb:One").source == "mteb:One@dev"
+    assert Collection.read("mteb:One@test").documents == {"p": "test"}
+    for name, told in {
+        "mteb:Many": "mteb:Many has 2 subsets, and none is named. It has: ar, en. Name one, as in mteb:Many/ar.",
+        "mteb:Many/fr": "mteb:Many has no subset 'fr'. It has: ar, en. Name one, as in mteb:Many/ar.",
+        "mteb:Many/en@test": "mteb:Many/en has no split 'test'. It has: dev. Name one, as in mteb:Many/en@dev.",
+    }.items():
+        with pytest.raises(InputError) as error:
+            Collection.read(name)
+        assert str(error.value) == told
+
+
 def test_mteb_reranking_tasks_bring_their_own_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     split: dict[str, Any] = {
         "corpus": [{"id": "p", "title": "", "text": "Yes."}, {"id": "n", "text": "No."}],
@@ -177,11 +221,10 @@ def test_mteb_reranking_tasks_bring_their_own_lists(monkeypatch: pytest.MonkeyPa
         "relevant_docs": {"q": {"p": 1, "n": 0}},
         "top_ranked": {"q": ["n", "p"]},
     }
-    task = SimpleNamespace(
-        dataset={"default": {"test": split}}, metadata=SimpleNamespace(eval_splits=["test"]), load_data=lambda: None
-    )
-    monkeypatch.setitem(sys.modules, "mteb", SimpleNamespace(get_task={"Fake": task}.__getitem__))
+    library = FakeMteb({"Fake": {"default": {"test": split}}})
+    monkeypatch.setitem(sys.modules, "mteb", library)
     found = Collection.read("mteb:Fake")
+    assert (found.name, found.source) == ("Fake", "mteb:Fake@test")
     assert found.documents == {"p": "Yes.", "n": "No."}
     chosen = candidate_lists(found)
     assert [chosen.doc_ids[i] for i in chosen.lists[0]] == ["n", "p"]

@@ -391,14 +391,24 @@ def _text_of(doc: Any, fields: tuple[str, ...]) -> str:
 
 
 def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
-    """Load a retrieval or reranking task; "NAME/SUBSET" for one of several subsets."""
-    name, _, subset = name.partition("/")
-    source = f"mteb:{name}"
+    """Load a retrieval or reranking task; "NAME/SUBSET@SPLIT" for one of several subsets and splits.
+
+    A task of several subsets, such as languages, has no subset that could be meant; the split is by default the first
+    that mteb evaluates.
+    """
+    named, _, split = name.partition("@")
+    named, _, subset = named.partition("/")
     with open_library("mteb", name) as library:
-        task = library.get_task(name)
+        about = library.get_task(named).metadata
+        subset = _choose_part(f"mteb:{named}", "subset", subset, about.hf_subsets, about.hf_subsets)
+        name = f"{named}/{subset}" if len(about.hf_subsets) > 1 else named
+        source = f"mteb:{name}"
+        split = _choose_part(source, "split", split, about.eval_splits, about.eval_splits[:1])
+        source = f"{source}@{split}"
+        several = len(about.hf_subsets) > 1
+        task = library.get_task(named, eval_splits=[split], hf_subsets=[subset] if several else None)
         task.load_data()
-        by_split = task.dataset[subset or next(iter(task.dataset))]
-        data = by_split[next(split for split in task.metadata.eval_splits if split in by_split)]
+        data = task.dataset[subset if several else next(iter(task.dataset))][split]
         given = ((row["id"], row) for row in data["corpus"])
         found = gather(_rows(source, given), lambda row: join_fields(row, fields), tell)
         documents = _check_texts(found, fields, "document", source)
@@ -406,6 +416,29 @@ def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
         judgments = Judgments.from_dict(data["relevant_docs"]) if data.get("relevant_docs") else None
         lists = data.get("top_ranked")  # for reranking tasks only
     return Collection(name, source, documents.texts, queries.texts, judgments, lists or None, _notes(documents))
+
+
+def _choose_part(source: str, what: str, asked: str, known: Sequence[str], meant: Sequence[str]) -> str:
+    """A subset or split of a data set: the one asked for, or the only one that can be meant.
+
+    Args:
+        source: name of the data set in errors.
+        what: "subset" or "split".
+        asked: empty for none.
+        known: of the data set.
+        meant: those that can be meant where none is asked for.
+
+    Raises:
+        InputError: it has no such part, or has several and none is asked for.
+    """
+    found = asked or (meant[0] if len(meant) == 1 else "")
+    if found in known:
+        return found
+    mark = "/" if what == "subset" else "@"
+    told = f"has no {what} {asked!r}" if asked else f"has {len(known)} {what}s, and none is named"
+    raise InputError(
+        f"{source} {told}. It has: {', '.join(known)}. Name one, as in {source}{mark}{known[0]}.", source=source
+    )
 
 
 def _load_hf(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:

@@ -117,6 +117,20 @@ def shift_outward(scores: NDArray[np.float64], moves: NDArray[np.float64]) -> ND
     return np.where(np.isfinite(moved), further, moved)
 
 
+def is_beyond(scores: NDArray[np.float64], moves: NDArray[np.float64], exact: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """[document] whether its exact score lies outside the interval of its score.
+
+    Args:
+        scores: [document] scores.
+        moves: [document] by how much an exact score may differ, at least 0.
+        exact: [document] exact scores.
+
+    >>> is_beyond(np.array([0.5, 0.5, 0.5]), np.full(3, 0.1), np.array([0.6, 0.61, 0.39])).tolist()
+    [False, True, True]
+    """
+    return (exact > shift_outward(scores, moves)) | (exact < shift_outward(scores, -moves))
+
+
 def _check_codes(name: str) -> str:
     bits = name.removeprefix("int")
     if not (name.startswith("int") and bits.isdigit() and 1 <= int(bits) <= 32):

@@ -18,7 +18,7 @@ from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.repair.doubtful_documents import is_top
 from trueval.retrieval.repair.rescore import StageRepair, rescore_doubtful
 from trueval.run import Run
-from trueval.score_width import ScoreWidth, shift_outward
+from trueval.score_width import ScoreWidth, is_beyond
 from trueval.threads import as_executor
 
 if TYPE_CHECKING:
@@ -146,14 +146,13 @@ def _restore_sets(low: Run, exact: Run, repaired: Run, k: int, width: ScoreWidth
     """How the first K of a run, and of what a repair makes of it, compare with those of exact scores."""
     given, scores = align_scores(low, exact), low.documents["score"].to_numpy()
     units = width.units(scores)
-    moves = width.factor * units
     with np.errstate(invalid="ignore"):
         off = np.nan_to_num(np.abs(given - scores))
     most = np.divide(off, units, out=np.zeros_like(off), where=units > 0)
     return RestoredSets(
         before=_count_restored(low, given, k, order=order),
         after=_count_restored(repaired, align_scores(repaired, exact), k, order=order),
-        beyond=int((off > shift_outward(moves, moves)).sum()),
+        beyond=int(is_beyond(scores, width.factor * units, given).sum()),
         most=float(most.max(initial=0.0)),
         unit=width.unit,
     )

@@ -101,6 +101,14 @@ def test_drift_and_lists_that_end_too_early_are_said() -> None:
     assert whole.repair.reach == 0
 
 
+@pytest.mark.parametrize(("off", "beyond"), [(0.0009, 0), (0.001, 0), (0.0011, 1), (0.0019, 1)])
+def test_a_score_outside_its_interval_is_drift(off: float, beyond: int) -> None:
+    low, exact = Run.of({"q": {"a": 0.5, "b": 0.5}}), Run.of({"q": {"a": 0.5 + off, "b": 0.5}})
+    found = rescore_doubtful(low, 1, ScoreWidth.parse("0.001"), lambda run: exact)
+    assert found.repair.beyond == beyond
+    assert found.repair.most == pytest.approx(off)
+
+
 def test_nothing_doubtful_asks_for_nothing() -> None:
     def refuse(run: Run) -> Run:
         raise AssertionError(run)

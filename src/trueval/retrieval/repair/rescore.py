@@ -19,7 +19,7 @@ from trueval.report.number_texts import count_phrase, percent
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.repair.doubtful_documents import DoubtfulDocuments, find_doubtful
 from trueval.run import Run
-from trueval.score_width import ScoreWidth, shift_outward
+from trueval.score_width import ScoreWidth, is_beyond
 
 if TYPE_CHECKING:
     from trueval.standings.standings import Floats
@@ -143,7 +143,6 @@ def _describe(
     units = width.units(low)
     with np.errstate(invalid="ignore"):
         off = np.nan_to_num(np.abs(exact - low))
-    beyond = off > shift_outward(doubt.moves, doubt.moves)
     in_units = np.divide(off, units, out=np.zeros_like(off), where=units > 0)
     open_lists = doubt.reach & (np.diff(lists.offsets) >= depth) if depth is not None else np.zeros(1, dtype=bool)
     return StageRepair(
@@ -154,7 +153,7 @@ def _describe(
         documents=documents,
         sure=sure,
         changed=changed,
-        beyond=int(beyond.sum()),
+        beyond=int(is_beyond(low, doubt.moves, exact).sum()),
         most=float(in_units.max(initial=0.0)),
         unit=width.unit,
         reach=int(open_lists.sum()),
