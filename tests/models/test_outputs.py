@@ -5,7 +5,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,8 +17,9 @@ import pytest
 from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, TruevalWarning
 from trueval.judgments import Judgments
+from trueval.models.loading import load_model
 from trueval.models.outputs import Outputs, model_outputs, settings_of, weights_hash
-from trueval.models.recipes import Recipe
+from trueval.models.recipes import RECIPES, Recipe
 from trueval.numerics import storage_dtype
 
 DOCUMENTS = {f"d{i}": "word " * (i + 1) for i in range(7)}
@@ -274,3 +275,19 @@ def test_a_full_disk_is_said_and_what_was_computed_stays(
     monkeypatch.setattr(safetensors.numpy, "save_file", unsaved)
     with pytest.raises(InputError, match=r"shard-00000\.safetensors: cannot be written \(No space left"):
         model_outputs(FakeReranker("float32"), SAMPLE, candidates, folder=tmp_path)
+
+
+@pytest.mark.parametrize("recipe", sorted(RECIPES))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_outputs_of_every_recipe_are_kept(recipe: str, folder_of: Callable[[str], Path], tmp_path: Path) -> None:
+    """Also where a model has attributes of its own: one with answers was taken for a service."""
+    model = load_model(f"{recipe}:{folder_of(recipe)}", dtype="float32", device="cpu")
+    texts = Collection(
+        "c", "c", {"a": "the wing", "b": "cold flow"}, {"q": "air"}, Judgments.from_dict({"q": {"a": 1}})
+    )
+    chosen = candidate_lists(texts, "corpus")
+    alone, kept, again = (model_outputs(model, texts, chosen, folder=each) for each in (None, tmp_path, tmp_path))
+    for name, rows in alone.arrays.items():
+        for mine, theirs, last in zip(rows, kept.arrays[name], again.arrays[name], strict=True):
+            assert np.array_equal(mine, theirs)
+            assert np.array_equal(mine, last)

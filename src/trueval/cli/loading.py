@@ -13,8 +13,9 @@ class LoadingOptions:
     panel: ClassVar = "Models"
 
     batch_size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts in one forward pass; halved when memory runs out.")
-    ] = 32
+        int | None,
+        typer.Option(metavar="N", min=1, help="Texts in one forward pass; halved when memory runs out. Default: 32."),
+    ] = None
     max_length: Annotated[
         int | None, typer.Option(metavar="N", min=8, help="Tokens kept, instead of the recipe's.")
     ] = None

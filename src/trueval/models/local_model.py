@@ -49,6 +49,18 @@ class LocalModel(ABC):
         self.name, self.recipe = self.place.name, self.place.recipe
         self.scoring: str = self.recipe.scoring  # a cross-encoder infers it from its head
         self.load()
+        self.limit_length()
+
+    def limit_length(self) -> None:
+        """Take the limit of the model's files where more tokens are asked for, which it has no positions for.
+
+        Results have the length that was taken.
+        """
+        limits = (
+            getattr(getattr(self, "tokenizer", None), "model_max_length", None),
+            getattr(getattr(getattr(self, "model", None), "config", None), "max_position_embeddings", None),
+        )
+        self.max_length = min([self.max_length, *(int(limit) for limit in limits if limit)])
 
     @abstractmethod
     def load(self) -> None:

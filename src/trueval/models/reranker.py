@@ -132,8 +132,8 @@ class YesNoReranker(LocalReranker):
         """Load the language model, and look up its answer tokens."""
         self.tokenizer = self.tokenizer_of_place()
         self.model = self.network("AutoModelForCausalLM")
-        self.answers = [self.tokenizer.convert_tokens_to_ids(answer) for answer in self.recipe.answers]
-        if None in self.answers or self.tokenizer.unk_token_id in self.answers:
+        self.answer_tokens = [self.tokenizer.convert_tokens_to_ids(answer) for answer in self.recipe.answers]
+        if None in self.answer_tokens or self.tokenizer.unk_token_id in self.answer_tokens:
             raise InputError(
                 f"{self.name}: the tokenizer has no token for one of {self.recipe.answers}. The recipe "
                 f"{self.recipe.name} reads their logits. Use the tokenizer that belongs to the model."
@@ -151,7 +151,7 @@ class YesNoReranker(LocalReranker):
         inputs = pad_sequences(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
         # With padding on the left, every prompt ends at the last position. Only the logits there are computed: those of
         # all positions over a vocabulary of 150,000 would not fit into memory.
-        return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answers]
+        return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answer_tokens]
 
     def texts(self, pairs: list[tuple[str, str]]) -> list[str]:
         """Return the body of each pair's prompt, without its prefix and suffix."""

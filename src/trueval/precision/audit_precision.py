@@ -34,12 +34,13 @@ def audit_precision(
     candidates: str | Run | None = None,
     exclude: Ids[str] | Path = (),
     limit: int | None = None,
+    preset: str | None = None,
     qrels: Path | str | None = None,
     grades: Mapping[float, float] | None = None,
     folder: Path | None = None,
     begin: Begin | None = None,
     executor: Executor | None = None,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     max_length: int | None = None,
     device: str | None = None,
     policy: Policy | None = None,
@@ -57,15 +58,14 @@ def audit_precision(
         index_dtypes: storage formats of document embeddings.
         candidates: documents to score: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
         exclude: ids of queries to leave out, or a file of them.
-        limit: number of remaining judged queries to use; all if None.
+        preset: "paper" for measures, formats, batch size, length and policy of P-A, Appendix E, where not given.
         qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         grades: grade in the judgments → grade to use.
         folder: folder that stores model outputs, from which an interrupted call resumes.
         begin: called with each pass's name; returns a progress callback.
         executor: runs the models in other processes or on other machines, as in `retrieve`.
-        batch_size: texts per forward pass; halved when memory runs out.
+        batch_size: texts per forward pass, 32 if None; halved when memory runs out.
         max_length: maximum number of tokens, instead of the recipe's.
-        device: torch device; by default an accelerator if there is one.
 
     Raises:
         InputError: a file, a model or an output is bad.
@@ -80,7 +80,15 @@ def audit_precision(
     from trueval.precision.audit import DTYPES, audit_models, audit_stored
     from trueval.precision.logits import read_logits
     from trueval.precision.model_passes import read_ids, select_queries
+    from trueval.precision.presets import find_preset
 
+    if preset is not None:
+        asked = find_preset(preset)
+        measures = list(asked.measures) if measures is None else measures
+        dtypes = dtypes or (None if logits is not None else asked.dtypes)
+        batch_size, max_length = batch_size or asked.batch_size, max_length or asked.max_length
+        given = {name: value for name, value in choices.items() if value is not None}
+        choices = {**asked.choices, **given} if policy is None else choices  # type: ignore[typeddict-item]
     named = [models] if isinstance(models, str) else list(models)
     if bool(named) == (logits is not None):
         raise PolicyError("Name a model at least, or logits, and not both.")

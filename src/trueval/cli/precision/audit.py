@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -136,6 +136,23 @@ class SourceOptions:
     ] = None
     on: Where = None
     dry_run: DryRunFlag = False
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="paper: measures, formats, batches of 16, 4,096 tokens and policy of the paper's Appendix E, where "
+            "you give no others.",
+        ),
+    ] = None
+    reproduce: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            help="table1: run the paper's five models on its two data sets and print ours beside its numbers. "
+            "COLLECTION is then a folder with MIRACLReranking and AskUbuntuDupQuestions, by default of mteb; --model "
+            "NAME:FOLDER says where one of its models is.",
+        ),
+    ] = None
     batch_sizes: Annotated[
         str | None,
         typer.Option(
@@ -159,7 +176,7 @@ class SourceOptions:
         """Refuse both sources, and none, and batches of stored logits."""
         if self.sizes and self.logits is not None:
             raise typer.BadParameter("need models: stored logits have one batch size.", param_hint="--batch-sizes")
-        if bool(self.models) == (self.logits is not None):
+        if self.reproduce is None and bool(self.models) == (self.logits is not None):
             raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
 
 
@@ -167,12 +184,12 @@ class SourceOptions:
 @with_groups
 def audit(
     collection: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="COLLECTION",
+            metavar="[COLLECTION]",
             help="Folder with corpus.jsonl, queries.jsonl and qrels.trec, or mteb:NAME, ir_datasets:NAME or hf:NAME.",
         ),
-    ],
+    ] = None,
     *,
     measures: MeasureList = None,
     formats: FormatOptions,
@@ -187,6 +204,10 @@ def audit(
     """Says what low precision costs a model, and what repairs it.
 
     Example: trueval precision audit collection --model bge-reranker-v2-m3 -m nDCG@10 --out audit
+
+    Example: trueval precision audit mteb:MIRACLReranking/en --model bge-reranker-v2-m3 --preset paper --out audit
+
+    Example: trueval precision audit --reproduce table1 --out table1
     """
     from trueval.files.source.fingerprints import record_files
     from trueval.precision.views.kind import BATCHES, PRECISION
@@ -194,6 +215,12 @@ def audit(
 
     source.check()
     chosen = measures_of(measures)
+    if source.reproduce is not None:
+        _refuse_beside_table(source, chosen, formats, reading)
+        _reproduce(collection, source, reading, loading, output, form)
+        return
+    if collection is None:
+        raise typer.BadParameter("name the collection.", param_hint="COLLECTION")
     if source.dry_run:
         show_dry_run(lambda: _estimate(collection, source, reading, formats, loading, output.out), form)
         return
@@ -229,17 +256,23 @@ def _estimate(
     """The texts that models still have to process; none for stored logits."""
     from trueval.models.missing_work import DryRun
     from trueval.precision.model_passes import missing_passes, read_ids, select_queries
+    from trueval.precision.presets import find_preset
 
     found = reading.read(place)
     left_out = () if reading.exclude_queries is None else read_ids(reading.exclude_queries, found)
     found = select_queries(found, exclude=left_out, limit=reading.limit)
-    dtypes = formats.of_models or in_list(DEFAULT_DTYPES)
+    preset = None if source.preset is None else find_preset(source.preset)
+    dtypes = formats.of_models or (in_list(DEFAULT_DTYPES) if preset is None else list(preset.dtypes))
     given = {
         "candidates": reading.candidate_source(),
         "folder": None if out is None else out / "logits",
         **asdict(loading),
     }
-    several = [{**given, "batch_size": size} for size in source.sizes or [loading.batch_size]]
+    if preset is not None:
+        given["max_length"] = loading.max_length or preset.max_length
+    size = loading.batch_size or (None if preset is None else preset.batch_size)
+    sizes: Sequence[int | None] = source.sizes or [size]
+    several = [{**given, "batch_size": each} for each in sizes]
     return DryRun([work for each in several for work in missing_passes(found, source.models or (), dtypes, **each)])
 
 
@@ -271,6 +304,7 @@ def _run_audit(
             candidates=reading.candidate_source() if source.models else None,
             exclude=reading.exclude_queries or (),
             limit=reading.limit,
+            preset=source.preset,
             grades=policy.grade_map(),
             folder=None if out is None else out / "logits",
             begin=bar,
@@ -316,6 +350,64 @@ def _run_batches(
         passes=passes,
         **policy.choices(),
     )
+
+
+def _refuse_beside_table(
+    source: SourceOptions, measures: "Sequence[Measure] | None", formats: FormatOptions, reading: CollectionOptions
+) -> None:
+    """Refuse options that the table decides itself."""
+    from trueval.precision.reproduce_table import TABLES
+
+    if source.reproduce not in TABLES:
+        raise typer.BadParameter(
+            f"must be one of: {', '.join(TABLES)}. Got {source.reproduce!r}.", param_hint="--reproduce"
+        )
+    other = {
+        "--measures": measures is not None,
+        "--dtype": formats.dtype is not None,
+        "--logits": source.logits is not None,
+        "--batch-sizes": source.batch_sizes is not None,
+        "--candidates": reading.candidates is not None,
+        "--qrels": reading.qrels is not None,
+        "--exclude-queries": reading.exclude_queries is not None,
+    }
+    given = [name for name, is_given in other.items() if is_given]
+    if given:
+        raise typer.BadParameter(
+            "the table decides it. Remove it, or audit a collection without --reproduce.", param_hint=" ".join(given)
+        )
+
+
+def _reproduce(
+    collection: str | None,
+    source: SourceOptions,
+    reading: CollectionOptions,
+    loading: LoadingOptions,
+    output: OutputOptions,
+    form: Form,
+) -> None:
+    """Repeat a table of the paper."""
+    from trueval.models.missing_work import DryRun
+    from trueval.precision.published_table import PLACES
+    from trueval.precision.reproduce_table import missing_table_work, reproduce_table
+    from trueval.precision.views.kind import REPRODUCTION
+
+    sets = {name: Path(collection) / name for name in PLACES} if collection is not None else None
+    given: dict[str, Any] = {"sets": sets, "limit": reading.limit, **asdict(loading)}
+    folder = None if output.out is None else output.out / "logits"
+    if source.dry_run:
+        show_dry_run(lambda: DryRun(list(missing_table_work(folder, source.models or (), **given))), form)
+        return
+    if output.out is not None:
+        check_folder(output.out)
+    kept = _describe_saved_work(output.out)
+    with remarks(), interruptible(kept), executor_on(source.on) as executor, bars() as bar:
+        found = reproduce_table(folder, source.models or (), begin=bar, executor=executor, **given)
+    result = found.to_dict()
+    talk_notes(result)
+    if output.out is not None:
+        save(output.out, (REPRODUCTION, result), page=True)
+    show(REPRODUCTION, result, form, percent=output.percent)
 
 
 def _describe_saved_work(out: Path | None) -> str:

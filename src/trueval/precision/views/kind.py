@@ -42,6 +42,14 @@ BATCHES = kind_of_view(
     order=16,
     stem="precision-batches",
 )
+REPRODUCTION = kind_of_view(
+    "precision-table",
+    "trueval.precision.reproduction_result:TableReproduction",
+    "trueval.precision.views.reproduction:view",
+    format=1,
+    order=18,
+    stem="precision-table",
+)
 CODES = kind_of_view(
     "precision-codes",
     "trueval.precision.codes_result:CodesReport",
