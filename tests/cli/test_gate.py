@@ -506,13 +506,12 @@ def test_a_stored_baseline_of_unknown_documents_passes_no_gate(trueval: Command,
 def test_a_run_is_not_compared_with_itself(trueval: Command, folder: Path) -> None:
     (folder / "copy.txt").write_bytes((folder / "old.trec").read_bytes())
     assert gate(trueval, folder, "old", "--out", str(folder / "kept")).status == 0
-    for baseline, more in (("old", ["--self-test"]), (str(folder / "old.trec"), [])):
+    for baseline, more in (("old", ["--self-test"]), (str(folder / "old.trec"), []), (f"{folder}/./old.trec", [])):
         outcome = gate(trueval, folder, "old", "--baseline", baseline, "--max-drop", "0", *more)
         assert outcome.status == 1
         assert "old is its own baseline: nothing was compared" in outcome.err
     # A thousand swaps take a second: once is enough.
     for baseline, more in (
-        (f"{folder}/./old.trec", []),
         (f"{folder}/copy.txt", ["--self-test"]),
         (f"{folder}/kept", []),
     ):

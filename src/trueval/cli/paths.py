@@ -91,7 +91,7 @@ def find_run(baseline: str, runs: Sequence[str]) -> str:
 
     if baseline in runs:
         return baseline
-    by_path = [text for text in runs if path_of(text) == baseline]
+    by_path = [text for text in runs if normpath(path_of(text)) == normpath(baseline)]
     by_name = [text for text, file in zip(runs, name_files(runs), strict=True) if file.name == baseline]
     # An existing file of that name takes precedence over a run with that name in tables.
     return next(iter([*by_path, *([] if Path(baseline).exists() else by_name)]), baseline)
