@@ -24,6 +24,7 @@ __all__ = [
     "ScorerRequest",
     "Scores",
     "__version__",
+    "audit_pipeline",
     "audit_precision",
     "brittle_answers",
     "budget",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from trueval.measures import Measure, parse, registry
     from trueval.policy.conventions import convention
     from trueval.policy.policy import Policy
+    from trueval.precision.audit_pipeline import audit_pipeline
     from trueval.precision.audit_precision import audit_precision
     from trueval.precision.bound import precision_bound
     from trueval.precision.stored_codes import precision_codes
@@ -125,6 +127,7 @@ _HOMES = {
     "Run": "trueval.run",
     "ScorerRequest": "trueval.probes.scorer_request",
     "Scores": "trueval.evaluation.scores",
+    "audit_pipeline": "trueval.precision.audit_pipeline",
     "audit_precision": "trueval.precision.audit_precision",
     "brittle_answers": "trueval.answers.generation.brittle_answers",
     "budget": "trueval.comparison.budget.doubt_budget",

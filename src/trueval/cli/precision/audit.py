@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.estimates import DryRunFlag, show_dry_run
 from trueval.cli.executors import executor_on
 from trueval.cli.loading import LoadingOptions
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
     from trueval.models.missing_work import DryRun
     from trueval.precision.audit_result import Audit
     from trueval.precision.batch_result import BatchEffects
+    from trueval.precision.stages_result import PipelineAudit
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"
+DEFAULT_SCORING = "model,float32"
+IN_CACHE = "Outputs of models are kept in the cache. The same command goes on from there."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,15 +98,21 @@ class FormatOptions:
         ),
     ] = None
     scoring: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="LIST", help="Formats of the scores, separated by commas; model is the model's own dtype."
+            metavar="LIST",
+            help="Formats of the scores, separated by commas; model is the model's own dtype. Default: "
+            f"{DEFAULT_SCORING}; of --pipeline every format below float32.",
         ),
-    ] = "model,float32"
+    ] = None
     index_dtype: Annotated[
-        str,
-        typer.Option(metavar="LIST", help="Formats that document embeddings are stored in; model is the model's own."),
-    ] = "model"
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Formats that document embeddings are stored in; model is the model's own. Default: model; of "
+            "--pipeline float16,bfloat16,int8, and it takes int4, binary, pq and opq too.",
+        ),
+    ] = None
 
     @property
     def of_models(self) -> list[str] | None:
@@ -112,7 +122,17 @@ class FormatOptions:
     @property
     def of_scores(self) -> list[str]:
         """The formats of scores."""
-        return in_list(self.scoring)
+        return in_list(self.scoring or DEFAULT_SCORING)
+
+    @property
+    def of_vectors(self) -> list[str]:
+        """The formats of stored embeddings."""
+        return in_list(self.index_dtype or "model")
+
+    @property
+    def of_stages(self) -> list[list[str] | None]:
+        """The formats of a pipeline's models, scores and vectors; None where not chosen."""
+        return [None if text is None else in_list(text) for text in (self.dtype, self.scoring, self.index_dtype)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,6 +154,14 @@ class SourceOptions:
             help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
         ),
     ] = None
+    pipeline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Pipeline to audit instead of a model: each of its stages in each format, apart and together.",
+        ),
+    ] = None
+    cache: CacheFolder = None
     on: Where = None
     dry_run: DryRunFlag = False
     preset: Annotated[
@@ -174,13 +202,34 @@ class SourceOptions:
 
     def check(self) -> None:
         """Refuse both sources, and none, and batches of stored logits."""
+        if self.pipeline is not None:
+            self._check_pipeline()
+            return
+        if self.cache is not None:
+            raise typer.BadParameter("goes with --pipeline; models keep their outputs in --out.", param_hint="--cache")
         if self.sizes and self.logits is not None:
             raise typer.BadParameter("need models: stored logits have one batch size.", param_hint="--batch-sizes")
         if self.reproduce is None and bool(self.models) == (self.logits is not None):
-            raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
+            raise typer.BadParameter(
+                "give at least one, or --logits, or --pipeline, and only one of these.", param_hint="--model"
+            )
+
+    def _check_pipeline(self) -> None:
+        """Refuse what goes with models alone."""
+        given = {
+            "--model": self.models,
+            "--logits": self.logits,
+            "--batch-sizes": self.sizes,
+            "--dry-run": self.dry_run,
+            "--preset": self.preset,
+            "--reproduce": self.reproduce,
+        }
+        for name, value in given.items():
+            if value:
+                raise typer.BadParameter("names its own models and how they run.", param_hint=f"--pipeline with {name}")
 
 
-@common_options("models", "logits", "dtype", "measures", "candidates", "qrels", "out", "form")
+@common_options("models", "logits", "pipeline", "dtype", "measures", "candidates", "qrels", "out", "form")
 @with_groups
 def audit(
     collection: Annotated[
@@ -208,12 +257,16 @@ def audit(
     Example: trueval precision audit mteb:MIRACLReranking/en --model bge-reranker-v2-m3 --preset paper --out audit
 
     Example: trueval precision audit --reproduce table1 --out table1
+
+    Example: trueval precision audit collection --pipeline pipeline.toml -m nDCG@10 --out audit
     """
     from trueval.files.source.fingerprints import record_files
-    from trueval.precision.views.kind import BATCHES, PRECISION
+    from trueval.precision.views.kind import BATCHES, PRECISION, STAGES
     from trueval.report.provenance import files_read
 
     source.check()
+    if source.pipeline is not None:
+        _refuse_model_options(reading, loading)
     chosen = measures_of(measures)
     if source.reproduce is not None:
         _refuse_beside_table(source, chosen, formats, reading)
@@ -226,10 +279,13 @@ def audit(
         return
     if output.out is not None:
         check_folder(output.out)  # before hours of forward passes
-    kept = _describe_saved_work(output.out if source.models else None)
+    kept = _describe_saved_work(output.out if source.models else None) if source.pipeline is None else IN_CACHE
+    cache = None if source.pipeline is None else cache_of(source.cache, output.out)
     # Warnings are printed at once: a halved batch size matters hours before the end.
     with record_files() as seen, remarks(), interruptible(kept):
-        found = _run_audit(collection, chosen, source, reading, formats, loading, policy, output.out)
+        found = _run_audit(collection, chosen, source, reading, formats, loading, policy, output.out, cache)
+    # Of a pipeline, entries of its cache are read too, which are no input.
+    inputs = [path for path in seen if source.pipeline is None or not _is_within(path, cache)]
     named = {
         "collection": collection,
         "judgments": reading.qrels,
@@ -237,12 +293,18 @@ def audit(
         "excluded": reading.exclude_queries,
         "candidates": reading.candidates,
     }
-    result = {**found.to_dict(), "files": files_read(with_roles(seen, named), seen)}
+    roles = with_roles(inputs, named)
+    roles += [] if source.pipeline is None else [("pipeline", str(source.pipeline))]
+    result = {**found.to_dict(), "files": files_read(roles, seen)}
     talk_notes(result)
-    kind = BATCHES if source.sizes else PRECISION
+    kind = STAGES if source.pipeline is not None else BATCHES if source.sizes else PRECISION
     if output.out is not None:
         save(output.out, (kind, result), page=True)
     show(kind, result, form, percent=output.percent)
+
+
+def _is_within(path: str, folder: Path | None) -> bool:
+    return folder is not None and Path(path).resolve().is_relative_to(folder.resolve())
 
 
 def _estimate(
@@ -285,10 +347,13 @@ def _run_audit(
     loading: LoadingOptions,
     policy: PolicyOptions,
     out: Path | None,
-) -> "Audit | BatchEffects":
-    """Audit models, which are run now, or stored logits."""
+    cache: Path | None,
+) -> "Audit | BatchEffects | PipelineAudit":
+    """Audit models, which are run now, stored logits, or a pipeline."""
     from trueval.precision.audit_precision import audit_precision
 
+    if source.pipeline is not None:
+        return _run_pipeline(reading.read(collection), measures, source, reading, formats, policy, cache)
     with executor_on(source.on) as executor, bars() as bar:
         if source.sizes:
             run = {"folder": None if out is None else out / "logits", "begin": bar, "executor": executor}
@@ -300,7 +365,7 @@ def _run_audit(
             formats.of_models,
             logits=source.logits,
             scoring=formats.of_scores,
-            index_dtypes=in_list(formats.index_dtype),
+            index_dtypes=formats.of_vectors,
             candidates=reading.candidate_source() if source.models else None,
             exclude=reading.exclude_queries or (),
             limit=reading.limit,
@@ -337,7 +402,7 @@ def _run_batches(
     passes = {
         "candidates": reading.candidate_source(),
         "scoring": formats.of_scores,
-        "index_dtypes": in_list(formats.index_dtype),
+        "index_dtypes": formats.of_vectors,
         **asdict(loading),
         **run,
     }
@@ -408,6 +473,47 @@ def _reproduce(
     if output.out is not None:
         save(output.out, (REPRODUCTION, result), page=True)
     show(REPRODUCTION, result, form, percent=output.percent)
+
+
+def _run_pipeline(
+    collection: "Collection",
+    measures: "Sequence[Measure] | None",
+    source: SourceOptions,
+    reading: CollectionOptions,
+    formats: FormatOptions,
+    policy: PolicyOptions,
+    cache: Path | None,
+) -> "PipelineAudit":
+    """Audit the stages of a pipeline."""
+    from trueval.precision.audit_pipeline import audit_pipeline
+
+    dtypes, scoring, storages = formats.of_stages
+    with executor_on(source.on) as executor, bars() as bar:
+        return audit_pipeline(
+            collection,
+            str(source.pipeline),
+            measures,
+            exclude=reading.exclude_queries or (),
+            limit=reading.limit,
+            grades=policy.grade_map(),
+            cache=cache,
+            begin=bar,
+            executor=executor,
+            dtypes=dtypes,
+            scoring=scoring,
+            storages=storages,
+            **policy.choices(),
+        )
+
+
+def _refuse_model_options(reading: CollectionOptions, loading: LoadingOptions) -> None:
+    """Refuse options of models where a pipeline's file says how these run."""
+    if reading.candidates is not None:
+        raise typer.BadParameter("goes with models: a pipeline finds its own candidates.", param_hint="--candidates")
+    if asdict(loading) != asdict(LoadingOptions()):
+        raise typer.BadParameter(
+            "Set batch_size, max_length and device in [embed] and [rerank] of the file.", param_hint="--pipeline"
+        )
 
 
 def _describe_saved_work(out: Path | None) -> str:

@@ -58,3 +58,11 @@ CODES = kind_of_view(
     order=17,
     stem="precision-codes",
 )
+STAGES = kind_of_view(
+    "precision-stages",
+    "trueval.precision.stages_result:PipelineAudit",
+    "trueval.precision.views.stages:view",
+    format=1,
+    order=19,
+    stem="precision-stages",
+)

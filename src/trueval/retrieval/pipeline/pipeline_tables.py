@@ -89,6 +89,9 @@ class Fuse(Table):
     k: Number = key(60, "of rrf: added to each rank", ge=0, le=1e9)
     norm: Literal["min-max", "z-score"] = key("min-max", "of weighted: how scores are normalised")
     weights: Weights = key(None, "of the dense and the sparse run")
+    tied: Literal["listed", "shared"] = key(
+        "listed", "of rrf: documents of equal score have ranks one after another, or share that of the first"
+    )
     terms: Number = key(0, "weight of a document that holds the words of the query, rare ones above all", ge=0, le=1e6)
     phrases: Number = key(0, "weight of one that holds its pairs of neighbouring words", ge=0, le=1e6)
     codes: Number = key(0, "weight of one that holds its numbers and codes", ge=0, le=1e6)

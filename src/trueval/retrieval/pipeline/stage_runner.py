@@ -242,7 +242,8 @@ class StageRunner(StageKeys):
         settings = self.settings["fuse"]
         weights, unit = settings["weights"], 1.0
         if settings["method"] == "rrf":
-            fused = reciprocal_rank_fusion(runs, k=settings["k"], weights=weights, name="fuse").run
+            tied = settings["tied"]
+            fused = reciprocal_rank_fusion(runs, k=settings["k"], weights=weights, tied=tied, name="fuse").run
             unit = 1 / (settings["k"] + 1)
         else:
             fused = weighted_fusion(runs, norm=settings["norm"], weights=weights, name="fuse").run
