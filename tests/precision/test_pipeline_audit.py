@@ -200,6 +200,11 @@ def test_each_stage_apart_is_what_rounding_by_hand_gives(collection: Collection,
         assert close(
             row_of(found, "dense", "scores", form).measures[0], naive(search(collection, scoring=form), collection)
         )
+        shares = {}
+        for query, each in search(collection).items():
+            total = sum(math.exp(20 * score) for score in each.values())
+            shares[query] = {doc: float(cast(math.exp(20 * score) / total, form)) for doc, score in each.items()}
+        assert close(row_of(found, "dense", "softmax of scores", form).measures[0], naive(shares, collection))
         for stage, scores in (("sparse", words), ("fuse", fused)):
             rounded = {q: {doc: float(cast(s, form)) for doc, s in each.items()} for q, each in scores.items()}
             assert close(row_of(found, stage, "scores", form).measures[0], naive(rounded, collection))
@@ -250,6 +255,24 @@ def test_float32_the_file_and_all_together_are_those_of_retrieve_to_the_bit(
                 mean.sd,
             )
             assert step.tied == stage.ties.fraction
+
+
+def test_equal_scores_go_on_in_the_order_of_the_corpus(collection: Collection, log: list[Any]) -> None:
+    found = audited(collection, {"sparse": TABLES["sparse"], "rerank": TABLES["rerank"]}, scoring=["float8_e5m2"])
+    words = replace(pipeline(), settings={"sparse": pipeline().settings["sparse"]}).retrieve(collection).run
+    rounded = {
+        query: {doc: float(cast(scores[doc], "float8_e5m2")) for doc in sorted(scores)}
+        for query, scores in of_run(words).items()
+    }
+    row = row_of(found, "sparse", "scores", "float8_e5m2")
+    assert close(row.measures[0], naive(rounded, collection))
+    assert row.end is not None
+    assert close(row.end[0], naive(ranked(collection, rounded), collection))
+    assert row.end != _step_of(found, "float32", "rerank")  # other documents are reranked than in float32
+
+
+def _step_of(found: PipelineAudit, regime: str, stage: str) -> tuple[StageMeasure, ...]:
+    return next(each.measures for each in found.ladder if (each.regime, each.stage) == (regime, stage))
 
 
 def test_a_stage_alone_with_formats_is_together_what_it_is_apart(collection: Collection, log: list[Any]) -> None:

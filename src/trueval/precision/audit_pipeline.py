@@ -28,7 +28,7 @@ def audit_pipeline(
     dtypes: Sequence[str] | None = None,
     scoring: Sequence[str] | None = None,
     storages: Sequence[str] | None = None,
-    added: float = 0.25,
+    added: float = 0.2,
     exclude: Ids[str] | Path = (),
     limit: int | None = None,
     qrels: Path | str | None = None,

@@ -9,8 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import polars as pl
 
+from trueval.collection import ids_in_order
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.models.hosted.account import LEDGER, Account
@@ -26,7 +28,7 @@ from trueval.precision.stage_formats import (
 )
 from trueval.precision.stages_result import PipelineAudit, RegimeStage, RerankedPairs, StageMeasure, StageRow
 from trueval.report.provenance import strip_folders
-from trueval.retrieval.fusion.ranked_lists import rank_lists
+from trueval.retrieval.fusion.ranked_lists import places_of, rank_lists
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.config import BOTH, LOW, STAGES, set_scoring
 from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
     from trueval.retrieval.pipeline.pipeline_result import Stage
     from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
     from trueval.run import Run
+    from trueval.standings.standings import Floats, Ints
     from trueval.threads import Executor
 
-ADDED: Final = 0.25  # new pairs of a reranker, of those that it must score, that the ends of stages apart may take
+SCALE: Final = 20.0  # of similarities in a softmax
+ADDED: Final = 0.2  # new pairs of a reranker, of those that it must score, that the ends of stages apart may take
 
 
 def audit_stages(
@@ -210,15 +214,23 @@ class _Audit:
         self.seen[dtype] = both
         return True
 
-    @staticmethod
-    def _round(variant: StageVariant, stage: Stage) -> Stage:
-        """A stage with its scores in a format; its order stays where these tie."""
+    def _round(self, variant: StageVariant, stage: Stage) -> Stage:
+        """A stage with its scores in a format; equal ones are in the order of the corpus, as an index has them."""
         form = variant.rounded.get(stage.name)
         if form is None:
             return stage
-        scores = round_to(stage.run.documents["score"].to_numpy(), form)
-        documents = stage.run.documents.with_columns(score=pl.Series(scores))
-        return stage._replace(run=replace(stage.run, documents=documents), key=key_of("rounded", stage.key, form))
+        scores = stage.run.documents["score"].to_numpy()
+        if variant.listwise:
+            scores = softmax_of_lists(scores, stage.run.offsets)
+        scores = round_to(scores, form)
+        owner = np.arange(len(stage.run.query_ids)).repeat(np.diff(stage.run.offsets))
+        places = places_of(stage.run.documents["doc_id"], ids_in_order(self.collection.documents))
+        order = np.lexsort((places, -scores, owner))
+        documents = stage.run.documents.with_columns(score=pl.Series(scores))[order]
+        return stage._replace(
+            run=replace(stage.run, documents=documents),
+            key=key_of("rounded, ties by place", stage.key, form, variant.listwise),
+        )
 
     def _effect(self, stage: Stage) -> tuple[float, tuple[StageMeasure, ...]]:
         """The share of ties and the measures of a stage's candidates."""
@@ -232,6 +244,24 @@ class _Audit:
     @property
     def _judgments(self) -> Judgments:
         return self.collection.graded
+
+
+def softmax_of_lists(scores: Floats, offsets: Ints) -> Floats:
+    """The share of each document in its list: exp(20 s) / sum of exp(20 s), as a model of similarities is trained.
+
+    Source: Reimers & Gurevych's MultipleNegativesRankingLoss, whose scale is 20 for cosine similarities.
+
+    Args:
+        scores: [document] scores, list after list.
+        offsets: [list + 1] where each list starts.
+
+    >>> softmax_of_lists(np.array([0.5, 0.5, 0.9]), np.array([0, 2, 3])).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    sizes, starts = np.diff(offsets), offsets[:-1]
+    powers = np.exp(SCALE * (scores - np.maximum.reduceat(scores, starts).repeat(sizes)))
+    shares: Floats = powers / np.add.reduceat(powers, starts).repeat(sizes)
+    return shares
 
 
 def _measures(scores: Scores) -> Iterator[StageMeasure]:

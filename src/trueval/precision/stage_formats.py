@@ -34,6 +34,7 @@ class StageVariant:
         format: its name.
         settings: of the pipeline.
         rounded: stage → format that its finished scores are rounded to.
+        listwise: whether a softmax over each list comes before that.
     """
 
     stage: str
@@ -41,6 +42,7 @@ class StageVariant:
     format: str
     settings: Settings
     rounded: Mapping[str, str] = field(default_factory=dict)
+    listwise: bool = False
 
 
 class StageFormats(NamedTuple):
@@ -217,6 +219,8 @@ def _of_vectors(
     if not is_local(spec):
         return
     yield from (StageVariant("dense", "scores", form, _with(base, "index", scoring=form)) for form in low)
+    for form in low:
+        yield StageVariant("dense", "softmax of scores", form, base, {"dense": form}, listwise=True)
     kind, chosen = read_spec(spec)
     specs = {name: name if name in CODEBOOKS else f"flat(storage='{name}')" for name in storages if name != HIGH}
     if kind.name in CODEBOOKS:
