@@ -24,7 +24,7 @@ from trueval.cli.options import (
     measures_of,
     with_groups,
 )
-from trueval.cli.output import check_folder, save, show, talk_notes
+from trueval.cli.output import check_folder, make_parent, save, show, talk_notes, write_atomically
 from trueval.cli.paths import with_roles
 from trueval.cli.short_help import common_options
 
@@ -162,6 +162,13 @@ class SourceOptions:
         ),
     ] = None
     cache: CacheFolder = None
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a Markdown table for a model card too: release, formats, range, bias, and this command.",
+        ),
+    ] = None
     on: Where = None
     dry_run: DryRunFlag = False
     preset: Annotated[
@@ -207,6 +214,10 @@ class SourceOptions:
             return
         if self.cache is not None:
             raise typer.BadParameter("goes with --pipeline; models keep their outputs in --out.", param_hint="--cache")
+        if self.card is not None and (self.sizes or self.reproduce is not None or self.dry_run):
+            raise typer.BadParameter(
+                "goes with an audit of models, without --batch-sizes, --reproduce and --dry-run.", param_hint="--card"
+            )
         if self.sizes and self.logits is not None:
             raise typer.BadParameter("need models: stored logits have one batch size.", param_hint="--batch-sizes")
         if self.reproduce is None and bool(self.models) == (self.logits is not None):
@@ -223,6 +234,7 @@ class SourceOptions:
             "--dry-run": self.dry_run,
             "--preset": self.preset,
             "--reproduce": self.reproduce,
+            "--card": self.card,
         }
         for name, value in given.items():
             if value:
@@ -279,6 +291,8 @@ def audit(
         return
     if output.out is not None:
         check_folder(output.out)  # before hours of forward passes
+    if source.card is not None:
+        make_parent(source.card, "--card")
     kept = _describe_saved_work(output.out if source.models else None) if source.pipeline is None else IN_CACHE
     cache = None if source.pipeline is None else cache_of(source.cache, output.out)
     # Warnings are printed at once: a halved batch size matters hours before the end.
@@ -300,7 +314,18 @@ def audit(
     kind = STAGES if source.pipeline is not None else BATCHES if source.sizes else PRECISION
     if output.out is not None:
         save(output.out, (kind, result), page=True)
+    if source.card is not None:
+        _write_card(result, source.card)
     show(kind, result, form, percent=output.percent)
+
+
+def _write_card(result: Mapping[str, object], place: Path) -> None:
+    """Write the table for a model card."""
+    from trueval.precision.audit_result import PrecisionAudit
+    from trueval.precision.views.card import model_card
+    from trueval.report.provenance import provenance
+
+    write_atomically(place, model_card(PrecisionAudit.from_dict(result), str(provenance((), None)["command"])))
 
 
 def _is_within(path: str, folder: Path | None) -> bool:
