@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 import typer
 
+from trueval.cli.executors import executor_on
 from trueval.cli.judges import LabelAndJudgeOptions
 from trueval.cli.options import (
     JUDGMENTS,
@@ -20,6 +21,7 @@ from trueval.cli.options import (
     MeasureList,
     OutputOptions,
     PolicyOptions,
+    RunsWhere,
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
@@ -107,47 +109,44 @@ class PairOptions:
     ] = None
 
 
-class _RunCollector:
-    """Tie orders of the evaluated runs, for win probabilities; of many runs only the first stay in memory.
+@dataclass(frozen=True)
+class _RunExamination:
+    """What a comparison takes from each run where it is evaluated: of many runs only the first stay in memory.
 
-    Args:
+    Attributes:
         paths: [run] paths, to read runs again.
         inputs: how they are read.
-        keep_all: whether every run stays in memory.
+        most: number of runs that stay in memory.
     """
 
-    def __init__(self, paths: Sequence[str], inputs: "InputRules", *, keep_all: bool) -> None:
-        from trueval.files.display_names import name_files
+    paths: Sequence[str]
+    inputs: "InputRules"
+    most: int
 
-        self.files, self.inputs, self.keep_all = name_files(paths), inputs, keep_all
-        self.runs: list[Run] = []
-        self.orders: list[TieOrders] = []
-
-    def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
-        """Record an evaluated run."""
+    def __call__(self, number: int, run: "Run", judgments: "Judgments", scores: "Scores") -> "TieOrders":
+        """The tie orders of a run, with or without its lists."""
         from trueval.comparison.resampling.tie_order_values import TieOrders
-        from trueval.files.display_names import file_of
+        from trueval.files.display_names import file_of, name_files
         from trueval.files.source.source_bytes import file_state
 
-        place = len(self.orders)
-        path, orders = self.files[place].path, TieOrders(run, judgments, scores.policy, place)
+        path, orders = name_files(self.paths)[number].path, TieOrders(run, judgments, scores.policy, number)
         file = Path(file_of(path))
         # What is no file, such as a pipe, cannot be read again.
-        if self.keep_all or place < MOST_IN_MEMORY or not file.is_file():
-            self.runs.append(run)
-        else:
-            orders = orders.without_run(scores.measures, partial(self._read, path, file_state(file.stat()), judgments))
-        self.orders.append(orders)
+        if number < self.most or not file.is_file():
+            return orders
+        read = partial(_read_again, path, file_state(file.stat()), self.inputs, judgments)
+        return orders.without_run(scores.measures, read)
 
-    def _read(self, path: str, before: tuple[int, ...], judgments: "Judgments") -> "Run":
-        from trueval.files.display_names import file_of
-        from trueval.files.source.source_bytes import file_state
 
-        file = Path(file_of(path))
-        if not file.is_file() or file_state(file.stat()) != before:
-            raise InputError(f"{file}: the run changed or vanished while it was compared. Compare again.")
-        (again,) = self.inputs.read_runs([path], judgments)
-        return again.run
+def _read_again(path: str, before: tuple[int, ...], inputs: "InputRules", judgments: "Judgments") -> "Run":
+    from trueval.files.display_names import file_of
+    from trueval.files.source.source_bytes import file_state
+
+    file = Path(file_of(path))
+    if not file.is_file() or file_state(file.stat()) != before:
+        raise InputError(f"{file}: the run changed or vanished while it was compared. Compare again.")
+    (again,) = inputs.read_runs([path], judgments)
+    return again.run
 
 
 @common_options("measures", "convention", "rel", "baseline", "clusters", "correction", "out", "form")
@@ -168,6 +167,7 @@ def compare(
     output: OutputOptions,
     shown: PairOptions,
     form: Form = "table",
+    on: RunsWhere = None,
 ) -> None:
     """Compares runs: differences, intervals, tests, verdicts.
 
@@ -189,32 +189,35 @@ def compare(
     if output.out is not None:
         check_folder(output.out)
     given = inputs.to_inputs(chosen, policy.grade_map())
-    with progress(1 + len(paths)) as begin:
+    with executor_on(on) as executor, progress(1 + len(paths)) as begin:
         begin(qrels)
         joined = labels.read(qrels, given)
-        seen = _RunCollector(paths, given, keep_all=joined.audited is not None)
+        most = MOST_IN_MEMORY if joined.audited is None else len(paths)
         evaluated = evaluate_files(
             joined.used,
             paths,
             chosen,
             inputs=given,
-            observe=seen,
+            examine=_RunExamination(paths, given, most),
             begin=begin,
+            executor=executor,
             policy=rules,
         )
     scores = evaluated.scores
+    orders: tuple[TieOrders, ...] = evaluated.examined
+    lists = [each.source for each in orders if not callable(each.source)]
     name = None if baseline is None else scores[paths.index(baseline)].name
     found = compare_scores(
-        scores, baseline=name, orders=seen.orders, clusters=members, threads=tests.threads, **asdict(choices)
+        scores, baseline=name, orders=orders, clusters=members, threads=tests.threads, **asdict(choices)
     )
     talk([*evaluated.notes, *found.notes])
-    corrected = labels.correct(joined, seen.runs, chosen, rules, baseline=name, level=choices.level)
+    corrected = labels.correct(joined, lists, chosen, rules, baseline=name, level=choices.level)
     audit = labels.summarize(corrected, joined, qrels)
     if corrected is not None and audit is not None:
         from trueval.comparison.labels.corrected_results import correct_comparison
 
         found = correct_comparison(found, corrected, audit)
-    asked = (qrels, paths, scores, seen.runs, joined, chosen, rules, given)
+    asked = (qrels, paths, scores, lists, joined, chosen, rules, given)
     found = replace(found, judges=labels.verdicts(*asked, baseline=name, level=choices.level))
     comparison = found.to_dict()
     if output.out is not None:

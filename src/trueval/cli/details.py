@@ -50,12 +50,14 @@ class Details:
         self._scores: list[Scores] = []
         self._runs: list[RunEvidence] = []
 
-    def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
-        """Record the details of a run for the page."""
-        from trueval.evaluation.views.details import run_evidence
-
+    def add(self, scores: "Scores", evidence: "RunEvidence") -> None:
+        """Record the scores of a run, and what the page shows of it."""
         self._scores.append(scores)
-        self._runs.append(run_evidence(run, judgments, scores))
+        self._runs.append(evidence)
+
+    def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
+        """Record the details of a run in memory."""
+        self.add(scores, examine_run(0, run, judgments, scores))
 
     def to_dict(self) -> dict[str, object]:
         """The content of details.json.
@@ -79,3 +81,10 @@ class Details:
         """Role and path of every file read; files in a folder have the folder's role."""
         main = {path for _, path in self._files}
         return [*self._files, *with_roles((path for path in self.seen if path not in main), self._beside)]
+
+
+def examine_run(number: int, run: "Run", judgments: "Judgments", scores: "Scores") -> "RunEvidence":
+    """What the page shows of a run, computed where the run is."""
+    from trueval.evaluation.views.details import run_evidence
+
+    return run_evidence(run, judgments, scores)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from trueval.cli.details import Details
+from trueval.cli.details import Details, examine_run
+from trueval.cli.executors import executor_on
 from trueval.cli.gate import BUILD_FORMS, GateOptions, conclude_with_checks
 from trueval.cli.labels import LabelOptions
 from trueval.cli.options import (
@@ -18,6 +19,7 @@ from trueval.cli.options import (
     MeasureList,
     OutputOptions,
     PolicyOptions,
+    RunsWhere,
     Sort,
     with_groups,
 )
@@ -27,10 +29,8 @@ from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
-    from trueval.evaluation.scores import Scores
-    from trueval.judgments import Judgments
     from trueval.measures import Measure
-    from trueval.rag.evaluate_files import EvaluationResults, Observe
+    from trueval.rag.evaluate_files import EvaluationResults
     from trueval.run import Run
 
 
@@ -114,6 +114,7 @@ def evaluate(
             "github.",
         ),
     ] = "table",
+    on: RunsWhere = None,
 ) -> None:
     """Measures runs: values, and what the order of ties could make of them.
 
@@ -140,7 +141,7 @@ def evaluate(
         content = shown.hashes() if kept else None
         given = inputs.to_inputs(chosen, policy.grade_map(), evidence.correct)
         lists: list[Run] = []
-        with progress(1 + len(paths)) as begin:
+        with executor_on(on) as executor, progress(1 + len(paths)) as begin:
             begin(qrels)
             joined = labels.read(qrels, given)
             found = evaluate_files(
@@ -150,10 +151,16 @@ def evaluate(
                 inputs=given,
                 with_sensitivity=evidence.sensitivity,
                 content=content,
-                observe=_choose_observer(details, None if joined.audited is None else lists),
+                # A correction needs all lists, in memory.
+                observe=None if joined.audited is None else lambda run, *_: lists.append(run),
+                examine=None if details is None else examine_run,
                 begin=begin,
+                executor=executor,
                 policy=rules,
             )
+        if details is not None:
+            for scores, seen in zip(found.scores, found.examined, strict=True):
+                details.add(scores, seen)
         talk(found.notes)
         # Differences are corrected against the baseline, or the first run, not for all pairs.
         held_against = gates.baseline_of(found.scores, runs, paths) or found.scores[0].name
@@ -181,19 +188,6 @@ def evaluate(
             gated.write(form)
             return
         _show(found, results, form, first, per_query=shown.per_query, percent=output.percent)
-
-
-def _choose_observer(details: "Details | None", lists: "list[Run] | None") -> "Observe | None":
-    """Choose the observer of each run: it collects details for the page, or the lists for a correction."""
-    if lists is None:
-        return details
-
-    def observe(run: "Run", judgments: "Judgments", scores: "Scores") -> None:
-        lists.append(run)
-        if details is not None:
-            details(run, judgments, scores)
-
-    return observe
 
 
 def _save(out: Path, results: Mapping[str, object], details: Details) -> None:

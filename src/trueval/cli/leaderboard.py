@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trueval.cli.executors import executor_on
 from trueval.cli.options import (
     OUTPUT,
     Form,
@@ -14,6 +15,7 @@ from trueval.cli.options import (
     MeasureList,
     OutputOptions,
     PolicyOptions,
+    RunsWhere,
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from trueval.comparison.leaderboard.leaderboard_result import LeaderboardResult
     from trueval.comparison.leaderboard.task_folders import TaskFiles
     from trueval.evaluation.scores import Scores
+    from trueval.threads import Executor
 
 
 @common_options("measures", "tasks", "rel", "level", "out", "form")
@@ -49,6 +52,7 @@ def leaderboard(
     level: Level = 0.95,
     output: OutputOptions,
     form: Form = "table",
+    on: RunsWhere = None,
 ) -> None:
     """Ranks many systems, and says which ranks they may have.
 
@@ -72,7 +76,9 @@ def leaderboard(
             files = find_tasks(folder, tasks or ())
         else:
             files = {Path(places[0]).name: TaskFiles(places[0], tuple(expand(places[1:])))}
-        found = leaderboard_of_scores(_evaluate(files, measures, policy, inputs), level=level, seed=seed)
+        with executor_on(on) as executor:
+            scores = _evaluate(files, measures, policy, inputs, executor)
+        found = leaderboard_of_scores(scores, level=level, seed=seed)
     talk(found.notes)
     result = found.to_dict()
     if output.out is not None:
@@ -86,9 +92,13 @@ def _split(measures: list[str] | None) -> Sequence[str]:
 
 
 def _evaluate(
-    files: "Mapping[str, TaskFiles]", measures: list[str] | None, policy: PolicyOptions, inputs: InputOptions
+    files: "Mapping[str, TaskFiles]",
+    measures: list[str] | None,
+    policy: PolicyOptions,
+    inputs: InputOptions,
+    executor: "Executor | None",
 ) -> "dict[str, list[Scores]]":
-    """Task → scores of its runs, of which one is in memory."""
+    """Task → scores of its runs, of which a worker has one in memory."""
     from trueval.rag.evaluate_files import evaluate_files
 
     chosen, rules = policy.request(next(iter(files.values())).judgments, measures)
@@ -97,6 +107,8 @@ def _evaluate(
     with progress(sum(1 + len(each.runs) for each in files.values())) as begin:
         for task, each in files.items():
             refuse_repeated(each.judgments, each.runs)
-            found = evaluate_files(each.judgments, each.runs, chosen, inputs=given, begin=begin, policy=rules)
+            found = evaluate_files(
+                each.judgments, each.runs, chosen, inputs=given, begin=begin, executor=executor, policy=rules
+            )
             scores[task] = list(found.scores)
     return scores

@@ -243,6 +243,16 @@ Where = Annotated[
     ),
 ]
 
+RunsWhere = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Where runs are evaluated, with the same result: as of trueval retrieve. Default: threads.",
+        rich_help_panel="Runs",
+    ),
+]
+
 ResultFolder = Annotated[
     Path | None,
     typer.Option(

@@ -34,7 +34,7 @@ from trueval.comparison.resampling.tie_order_values import TieOrders
 from trueval.comparison.verdict import judge, letters, rank_intervals
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import fill_defaults
-from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.evaluate import Measures, evaluate_runs
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.run import Run
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from trueval.judgments import JudgmentsLike
     from trueval.policy.policy import Policy
     from trueval.run import RunsLike
+    from trueval.threads import Executor
 
 __all__ = ["Comparison", "ComparisonChoices", "Difference", "compare", "compare_scores"]
 
@@ -65,6 +66,7 @@ def compare(
     policy: Policy | None = None,
     clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     **choices: Unpack[CompareChoices],
 ) -> Comparison:
     """Compare every pair of runs, or each run with a baseline; a difference is the first minus the second.
@@ -78,6 +80,7 @@ def compare(
         clusters: query id → its topic, document or customer, or a file of two columns; None where each query is its own
             cluster.
         threads: number of threads; None for one per processor. It does not affect the result.
+        executor: evaluates runs in other processes or on other machines, with the same result.
         choices: attributes of ComparisonChoices (level, resamples, test, family, ...), and of Policy as in evaluate;
             `seed` sets the seed of both.
 
@@ -98,7 +101,7 @@ def compare(
     of_policy: dict[str, Any] = {name: value for name, value in choices.items() if name not in known or name == "seed"}
     as_read = all(run.in_reading_order for run in runs)
     parsed, chosen = fill_defaults(judgments, measures, policy, of_policy, in_reading_order=as_read)
-    scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
+    scores = evaluate_runs(runs, judgments, parsed, chosen, executor)
     orders = [TieOrders(run, judgments, chosen, stream) for stream, run in enumerate(runs)]
     belonging = Clusters.of(clusters)
     return compare_scores(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +23,15 @@ from trueval.measures.grammar import Measures
 from trueval.policy.conventions import Policy
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
-from trueval.threads import Threads
+from trueval.threads import Threads, as_executor
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from trueval.judgments import JudgmentsLike
+    from trueval.judgments import Judgments, JudgmentsLike
     from trueval.policy.policy_choices import PolicyChoices
-    from trueval.run import RunLike
+    from trueval.run import Run, RunLike
+    from trueval.threads import Executor
 
 __all__ = ["Measures", "evaluate", "evaluate_measure", "score"]
 
@@ -80,6 +82,39 @@ def evaluate(
     notes = (*judgments.notes, *run.notes, *swapped, *notes_of(run, judgments, counted, unjudged, parsed, chosen))
     found = score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
     return replace(found, content=ContentHashes({}, judgments))
+
+
+def evaluate_runs(
+    runs: Iterable[Run],
+    judgments: Judgments,
+    measures: Sequence[Measure],
+    policy: Policy,
+    executor: Executor | None = None,
+) -> list[Scores]:
+    """Evaluate runs in memory under one policy, in other processes or on other machines where there is an executor.
+
+    Args:
+        executor: evaluates each run, which is sent to it; None for here.
+
+    Raises:
+        InputError: as `evaluate`.
+    """
+    taken = as_executor(executor)
+    if taken is None:
+        return [evaluate(run, judgments, measures, policy=policy) for run in runs]
+    work = partial(_evaluate_elsewhere, judgments=judgments, measures=measures, policy=policy)
+    found = []
+    for each in taken.map(work, runs):
+        for note in each.notes:
+            warnings.warn(note, TruevalWarning, stacklevel=3)
+        found.append(replace(each, content=ContentHashes({}, judgments)))
+    return found
+
+
+def _evaluate_elsewhere(run: Run, judgments: Judgments, measures: Sequence[Measure], policy: Policy) -> Scores:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # notes of the scores, which warn where the command is
+        return replace(evaluate(run, judgments, measures, policy=policy), content=None)
 
 
 def score(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from trueval.files import name_files
+from trueval.files.display_names import NamedFile
 from trueval.judgments import Judgments
 from trueval.rag.contexts import Contexts, contexts_or_file
 from trueval.rag.unjudged_passages import grade_unjudged
@@ -18,11 +19,13 @@ class RunWithJudgments(NamedTuple):
     Attributes:
         judgments: grades, with unjudged documents graded and sources attached where requested.
         correct: query → correctness of its answer, where known.
+        sources: source of each document id, those of earlier logs among them; None without any.
     """
 
     run: Run
     judgments: Judgments
     correct: Mapping[str, float]
+    sources: Mapping[str, str] | None
 
 
 class InputRules(NamedTuple):
@@ -68,8 +71,14 @@ class InputRules(NamedTuple):
         Raises:
             InputError: a file is bad.
         """
+        return self.read_files(name_files(paths), judgments, begin)
+
+    def read_files(
+        self, files: Sequence[NamedFile], judgments: Judgments, begin: Callable[[str], None] | None = None
+    ) -> Iterator[RunWithJudgments]:
+        """Read runs that have their names, otherwise as `read_runs`."""
         sources = self.sources
-        for name, path in name_files(paths):
+        for name, path in files:
             if begin is not None:
                 begin(path)
             found = contexts_or_file(path, name=name)
@@ -82,4 +91,4 @@ class InputRules(NamedTuple):
             # Filled before sources are attached, since an added document has a source as well.
             judged = judgments if self.unjudged is None else grade_unjudged(judgments, run, self.unjudged)
             judged = judged if sources is None else judged.with_sources(sources)
-            yield RunWithJudgments(run, judged, correct if self.correct is None else self.correct)
+            yield RunWithJudgments(run, judged, correct if self.correct is None else self.correct, sources)

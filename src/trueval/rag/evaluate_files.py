@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval.errors import MeasureError, TruevalWarning
-from trueval.evaluation.content_hashes import ContentHashes, full_content
 from trueval.evaluation.defaults import fill_defaults
-from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.evaluate import Measures
 from trueval.evaluation.scores import Scores, results
-from trueval.rag.answer_accuracy import AccuracyGivenHit, accuracies
+from trueval.files import name_files
+from trueval.rag.answer_accuracy import AccuracyGivenHit
 from trueval.rag.context_inputs import InputRules
 from trueval.rag.contexts import all_contexts
-from trueval.rag.unjudged_passages import as_judged, grade_unjudged
+from trueval.rag.run_blocks import Examine, RunEvaluator, evaluate_blocks
+from trueval.rag.unjudged_passages import grade_unjudged
+from trueval.threads import as_executor
 
 if TYPE_CHECKING:
     from trueval.judgments import Judgments
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.rag.sensitivity import Sensitivity
     from trueval.run import Run
+    from trueval.threads import Executor
 
 
 Observe = Callable[["Run", "Judgments", Scores], None]
@@ -37,6 +39,7 @@ class EvaluationResults(NamedTuple):
         answers: [run] accuracy given a hit, by the text form of each AllGold@k; empty without known answers.
         sensitivity: sensitivity of each RA-nWG; empty unless requested.
         notes: one-line remarks, including those of the scores.
+        examined: [run] results of `examine`.
     """
 
     judgments: Judgments
@@ -44,6 +47,7 @@ class EvaluationResults(NamedTuple):
     answers: tuple[Mapping[str, AccuracyGivenHit], ...]
     sensitivity: tuple[Sensitivity, ...]
     notes: tuple[str, ...]
+    examined: tuple[Any, ...] = ()
 
     def to_dict(self, *, per_query: bool = False, content: bool = False) -> dict[str, object]:
         """The JSON of `trueval evaluate`.
@@ -70,7 +74,9 @@ def evaluate_files(
     with_sensitivity: bool = False,
     content: Mapping[str, str] | None = None,
     observe: Observe | None = None,
+    examine: Examine | None = None,
     begin: Callable[[str], None] | None = None,
+    executor: Executor | None = None,
     policy: Policy | None = None,
     **choices: object,
 ) -> EvaluationResults:
@@ -83,8 +89,12 @@ def evaluate_files(
         inputs: options for reading.
         with_sensitivity: whether to compute the sensitivity of each RA-nWG; then the runs stay in memory.
         content: known content hashes, such as that of the corpus; None skips hashing the runs.
-        observe: called with each run, its judgments and its scores.
-        begin: called with each path before it is read.
+        observe: called with each run, its judgments and its scores, here.
+        examine: called with the number of each run, the run, its judgments and its scores, wherever it is evaluated;
+            its results come with those of the runs.
+        begin: called with each path before it is read, or with an executor as it is done.
+        executor: evaluates runs in other processes or on other machines, a few at a time, with the same results; not
+            those whose lists are needed here, for `observe` or the sensitivity.
 
     Raises:
         InputError: a file is bad.
@@ -97,24 +107,26 @@ def evaluate_files(
     check_subjects(parsed, correct=inputs.correct is not None, with_sensitivity=with_sensitivity)
     scores: list[Scores] = []
     answers: list[Mapping[str, AccuracyGivenHit]] = []
+    examined: list[Any] = []
     kept: list[Run] = []
+
+    def look(number: int, run: Run, judged: Judgments, found: Scores) -> object:
+        if observe is not None:
+            observe(run, judged, found)
+        if with_sensitivity:
+            kept.append(run)
+        return None if examine is None else examine(number, run, judged, found)
+
+    lists_here = observe is not None or with_sensitivity
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # the same lines are notes of the scores
         judgments = _judgments(qrels, inputs, begin)
-        for pair in inputs.read_runs(runs, judgments, begin):
-            found = evaluate(pair.run, pair.judgments, parsed, policy=chosen)
-            # The hash is of the judgments as read, since filled ones differ between runs, and the filling is recorded.
-            if inputs.unjudged is not None:
-                found = as_judged(found, pair.run, judgments, inputs.unjudged)
-            known = ContentHashes({"unjudged": inputs.unjudged, **(content or {})}, judgments)
-            measured = known if content is None else full_content(known, pair.run, found.query_ids, found.policy)
-            found = replace(found, content=measured)
-            scores.append(found)
-            answers.append(accuracies(found, pair.correct) if pair.correct else {})
-            if observe is not None:
-                observe(pair.run, pair.judgments, found)
-            if with_sensitivity:
-                kept.append(pair.run)
+        evaluator = RunEvaluator(judgments, inputs, parsed, chosen, content, look if lists_here else examine)
+        taken = None if lists_here else as_executor(executor)
+        for found in evaluate_blocks(evaluator, name_files(runs), taken, begin):
+            scores.append(found.scores)
+            answers.append(found.answers)
+            examined.append(found.examined)
     graded = judgments
     if inputs.unjudged is not None:
         for run in kept:  # documents listed by any run are graded for all, so that all share the same labels
@@ -129,7 +141,9 @@ def evaluate_files(
         notes.append(
             f"answers: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."
         )
-    return EvaluationResults(judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)))
+    return EvaluationResults(
+        judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)), tuple(examined)
+    )
 
 
 def _judgments(qrels: str | Judgments, inputs: InputRules, begin: Callable[[str], None] | None) -> Judgments:

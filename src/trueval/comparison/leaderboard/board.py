@@ -25,7 +25,7 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.verdict import rank_intervals
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import fill_defaults
-from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.evaluate import evaluate_runs
 from trueval.judgments import Judgments
 from trueval.run import Run
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy_choices import PolicyChoices
     from trueval.run import RunsLike
     from trueval.standings.standings import Bools, Floats
+    from trueval.threads import Executor
 
 # Values closer together than this are equal.
 EQUAL: Final = 12  # decimals
@@ -64,6 +65,7 @@ def leaderboard(
     *,
     level: float = 0.95,
     threads: int | None = None,
+    executor: Executor | None = None,
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> LeaderboardResult:
@@ -74,6 +76,7 @@ def leaderboard(
         measures: as in evaluate.
         level: level of intervals and ranks.
         threads: number of threads; None for one per processor. It does not affect the result.
+        executor: evaluates runs in other processes or on other machines, with the same result.
         policy: as in evaluate.
         choices: attributes of Policy; `seed` is that of the resamples too.
 
@@ -90,8 +93,7 @@ def leaderboard(
     parsed, chosen = fill_defaults(first, measures, policy, dict(choices))
     scores = {}
     for name, (judgments, runs) in tasks.items():
-        judged = Judgments.of(judgments)
-        scores[name] = [evaluate(run, judged, parsed, policy=chosen) for run in Run.of_several(runs)]
+        scores[name] = evaluate_runs(Run.of_several(runs), Judgments.of(judgments), parsed, chosen, executor)
     return leaderboard_of_scores(scores, level=level, seed=choices.get("seed") or 0, threads=threads)
 
 
