@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -82,6 +86,38 @@ def test_a_process_that_is_ended_from_outside_is_no_fault_of_ours() -> None:
             list(executor.map(end_at_once, [9]))
         with pytest.raises(InputError, match="was killed from outside"):
             list(executor.map(abs, [-1]))
+
+
+class Part(int):
+    """A part of a job, with a name of its own."""
+
+    def __str__(self) -> str:
+        return f"documents, shard {self + 1} of 9"
+
+
+def end_third(item: int) -> int:
+    if item == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)
+    return item
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_part_of_a_killed_worker_is_named(ordered: bool) -> None:
+    """-9, as a system does that runs out of memory; what was finished before has come."""
+    found: list[int] = []
+    with Processes(2) as executor:
+        results = (executor.map if ordered else executor.as_finished)(end_third, map(Part, range(9)))
+        with pytest.raises(InputError) as raised:
+            found.extend(results)
+    said = str(raised.value)
+    # Two workers had a part each; nobody can tell whose was killed, since the others are ended with it.
+    assert "documents, shard 3 of 9" in said.partition(", on ")[0]
+    assert said.partition(", on ")[0].count("shard") <= 2
+    assert f", on {socket.gethostname()}: the worker process was killed from outside" in said
+    assert "run the same command again" in said
+    assert set(found) <= {0, 1, 3}
 
 
 def test_processes_are_as_many_as_processors_unless_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ Result = TypeVar("Result")
 Other = TypeVar("Other")
 
 
+PATIENCE: Final = 5.0  # seconds in which a broken pool ends what was sent to it
 IN_FLIGHT: Final = 64  # items sent and not finished, of an executor that does not say how many workers it has
 
 
@@ -178,7 +178,7 @@ def _map_ahead(
     pool: Any, work: Callable[[Item], Result], items: Iterable[Item], ahead: int, *, ordered: bool = True
 ) -> Iterator[Result]:
     """Results, in the order of the items or not, with at most so many unfinished: a slow one stops no other."""
-    rest, futures = iter(items), deque[Future[Result]]()
+    rest, given = iter(items), dict[Future[Result], Item]()  # in the order in which workers take them
     unfinished = set[Future[Result]]()
     try:
         while True:
@@ -188,24 +188,39 @@ def _map_ahead(
                     item = next(rest)
                 except StopIteration:
                     break
-                futures.append(pool.submit(work, item))
-                unfinished.add(futures[-1])
-            if not futures:
+                future = pool.submit(work, item)
+                given[future] = item
+                unfinished.add(future)
+            if not given:
                 return
-            finished = next((each for each in ([futures[0]] if ordered else futures) if each.done()), None)
+            finished = next((each for each in ([next(iter(given))] if ordered else given) if each.done()), None)
             if finished is None:
                 wait(unfinished, return_when=FIRST_COMPLETED)
             else:
-                futures.remove(finished)
-                yield finished.result()
+                result = finished.result()
+                del given[finished]
+                yield result
     except BrokenExecutor as error:
-        raise InputError(
-            "A worker process was killed from outside, as happens when memory runs out. "
-            "Close other programs, and run it again."
-        ) from error
+        wait(given, timeout=PATIENCE)  # the pool ends all, one after another
+        lost = [item for each, item in given.items() if each.done() and isinstance(each.exception(), BrokenExecutor)]
+        raise InputError(_loss_message(lost[: getattr(pool, "_max_workers", 1)])) from error
     finally:
-        for each in futures:
+        for each in given:
             each.cancel()
+
+
+def _loss_message(items: Sequence[object]) -> str:
+    """The message on a killed worker: which parts workers had, on this machine, and what to do."""
+    import socket  # late: `import trueval` does not need it
+
+    # A part of a job has a name of its own; a number or a list has none.
+    names = [str(each) for each in items if "__str__" in vars(type(each)) and not isinstance(each, str)]
+    parts = f"{' or '.join(names)}, on {socket.gethostname()}: the" if names else "A"
+    return (
+        f"{parts} worker process was killed from outside, as happens when memory runs out. Take fewer processes or a "
+        "smaller batch size, or close other programs, and run the same command again: the finished shards of models "
+        "are kept."
+    )
 
 
 LOCAL: Executor = Threads()
