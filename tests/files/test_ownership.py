@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,27 @@ def test_owners_in_one_process_share_the_lock(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_left_to_the_writer(tmp_path: Path) -> None:
     Ownership(tmp_path / "none" / "a", "A ledger").release()
+
+
+def test_a_file_with_hard_links_is_refused(tmp_path: Path) -> None:
+    """Under its other name another process would own it too."""
+    (tmp_path / "a").write_text("rows", encoding="utf-8")
+    (tmp_path / "b").hardlink_to(tmp_path / "a")
+    for name in ("a", "b"):
+        with pytest.raises(InputError, match=r"has 2 names \(hard links\).* copy the file"):
+            Ownership(tmp_path / name, "A ledger")
+    (tmp_path / "b").unlink()
+    Ownership(tmp_path / "a", "A ledger").release()
+
+
+def test_a_clock_that_is_wrong_by_a_day_changes_no_ownership(tmp_path: Path) -> None:
+    """Neither times of files nor the clock decide who owns: the lock does."""
+    owner = start(tmp_path / "a")
+    for shift in (-86_400, 86_400):
+        moment = time.time() + shift
+        os.utime(tmp_path / ".a.owner", (moment, moment))
+        with pytest.raises(InputError, match="is writing this ledger"):
+            Ownership(tmp_path / "a", "A ledger")
+    owner.kill()
+    owner.communicate()
+    Ownership(tmp_path / "a", "A ledger").release()

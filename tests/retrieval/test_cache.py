@@ -1,7 +1,8 @@
 """What a cache holds: entries of models and pipelines, what is somebody else's, and what removing leaves."""
 
 import os
-from datetime import UTC, datetime, timedelta
+import time
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.models.outputs import OutputPart, part_outputs
-from trueval.retrieval.cache import age_of, read_cache, remove, select_entries, select_evictions, user_cache
+from trueval.retrieval.cache import age_of, cache_for, read_cache, remove, select_entries, select_evictions, user_cache
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
 NOW = datetime.now(UTC)
@@ -178,3 +179,28 @@ def test_entries_leave_by_when_they_were_last_used(cache: Path) -> None:
     assert whole.name not in {each.name for each in gone}  # in use within the hour
     assert len(gone) == len(found) - 1
     assert [each.used for each in gone] == sorted(each.used for each in gone)
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_clock_that_is_wrong_by_a_day_removes_nothing_in_use(
+    days: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ages in a cache are by the clock that dates its files, not by that of the machine that looks."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Clock":
+            return cls.fromtimestamp(datetime.now(UTC).timestamp() + 86_400 * days, tz)
+
+    monkeypatch.setattr("trueval.retrieval.cache.datetime", Clock)
+    monkeypatch.setenv("TRUEVAL_CACHE", str(tmp_path))
+    monkeypatch.setenv("TRUEVAL_CACHE_LIMIT", "1")
+    embed(tmp_path, "org/fresh")
+    embed(tmp_path, "org/stale")
+    for each in read_cache(tmp_path).entries:
+        if each.about.startswith("org/stale"):
+            for path in (file for top in each.paths for file in (top, *top.rglob("*"))):
+                os.utime(path, (time.time() - 7_200,) * 2)
+    (note,) = cache_for(None, None).notes
+    assert note.startswith("1 entry that was not used since")
+    assert [each.about.split()[0].rstrip(",") for each in read_cache(tmp_path).entries] == ["org/fresh"]

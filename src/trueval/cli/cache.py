@@ -2,7 +2,7 @@
 
 import json
 import sys
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -50,7 +50,8 @@ def cache(
             param_hint="DIR",
         )
     library.limit_of()  # an unreadable size is reported only where sizes are shown
-    found, now = library.read_cache(folder or library.user_cache()), datetime.now(UTC)
+    place = folder or library.user_cache()
+    found, now = library.read_cache(place), library.file_clock(place)
     age = None if older_than is None else library.age_of(older_than)
     meant = library.select_entries(found, remove or (), age, now)
     free = [entry for entry in meant if not (remove and entry.is_busy(now))]

@@ -52,11 +52,12 @@ class Ownership:
         what: what it is, as the subject of a sentence.
 
     Raises:
-        InputError: another process owns it.
+        InputError: another process owns it, or the file has several names, each of which would have an owner.
     """
 
     def __init__(self, path: Path, what: str) -> None:
         self._place = path.resolve()
+        _check_names(path)
         with _changes:
             known = _locks.get(self._place)
             if known is None:
@@ -80,6 +81,23 @@ class Ownership:
                 with suppress(OSError):  # Windows removes no open file
                     _beside(self._place).unlink()
                 os.close(lock.handle)
+
+
+def _check_names(path: Path) -> None:
+    """Refuse a file with hard links (sqlite.org/howtocorrupt.html, section 2.5).
+
+    Raises:
+        InputError: it has some.
+    """
+    try:
+        names = path.stat().st_nlink
+    except OSError:  # it is not there yet, or whoever writes it says why it cannot be read
+        return
+    if names > 1:
+        raise InputError(
+            f"{path} has {names} names (hard links), under each of which a command could write it at once. Keep one: "
+            "copy the file, and put the copy in its place."
+        )
 
 
 def _beside(path: Path) -> Path:

@@ -211,7 +211,7 @@ def _enforce_limit(place: Path, limit: int) -> tuple[str, ...]:
     """Remove the least recently used entries from a cache above its limit, with a note."""
     if size_of(place) <= limit:
         return ()
-    gone = select_evictions(read_cache(place), limit, datetime.now(UTC))
+    gone = select_evictions(read_cache(place), limit, file_clock(place))
     if not gone:
         return ()
     with suppress(OSError):  # another process may have been faster
@@ -219,6 +219,17 @@ def _enforce_limit(place: Path, limit: int) -> tuple[str, ...]:
     entries = count_phrase(len(gone), "entry that was", "entries that were")
     since, size = f"{max(each.used for each in gone):%Y-%m-%d}", format_size(sum(each.bytes for each in gone))
     return (f"{entries} not used since {since} left the cache ({size}), which may hold {format_size(limit)}: {LIMIT}.",)
+
+
+def file_clock(place: Path) -> datetime:
+    """The time by the clock that dates the files of a folder, which may be that of another machine."""
+    try:
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.write(b"now")
+            file.flush()
+            return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+    except OSError:  # the disk is full
+        return datetime.now(UTC)
 
 
 def size_of(folder: Path) -> int:
