@@ -7,8 +7,21 @@ import pytest
 from trueval.models.hosted.throttle import BEGIN, LongPauseError, Throttle
 
 
-def test_it_grows_by_one_for_a_limits_worth_of_answers() -> None:
+def test_it_doubles_with_a_limits_worth_of_answers_until_the_server_refuses_one() -> None:
     throttle = Throttle(100)
+    assert throttle.limit == BEGIN
+    for _ in range(BEGIN):
+        throttle.record_success()
+    assert throttle.limit == 2 * BEGIN
+    for _ in range(100):
+        throttle.record_success()
+    assert throttle.limit == 100
+
+
+def test_then_it_grows_by_one_for_a_limits_worth_of_answers() -> None:
+    throttle = Throttle(100)
+    throttle.limit = 2.0 * BEGIN
+    throttle.record_rate_limit(began=1.0, wait=None)
     limits = [throttle.limit]
     for _ in range(BEGIN):
         throttle.record_success()

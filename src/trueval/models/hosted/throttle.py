@@ -1,8 +1,8 @@
 """Throttle: the number of concurrent calls, adapted to rate-limit responses.
 
-Additive increase, multiplicative decrease, as in TCP (Chiu & Jain 1989): the limit begins at a few calls, grows by 1
-after about as many answers as the limit, and is halved on a rate-limit response (429). With Retry-After, all callers
-wait, not only the refused one.
+Slow start, then additive increase and multiplicative decrease, as in TCP (Jacobson 1988; Chiu & Jain 1989): the limit
+begins at a few calls and grows by 1 with each answer, until a rate-limit response (429) halves it; from then on it
+grows by 1 after about as many answers as the limit. With Retry-After, all callers wait, not only the refused one.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Throttle:
         self.under_way = 0
         self._changed = threading.Condition()
         self._not_before = self._halved = 0.0
+        self._refused = False  # whether the server ever had too many calls
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -84,7 +85,7 @@ class Throttle:
         if self.limit >= self.most:  # as nearly always, where nothing is to be changed
             return
         with self._changed:
-            self.limit = min(self.most, self.limit + 1 / self.limit)
+            self.limit = min(self.most, self.limit + (1 / self.limit if self._refused else 1.0))
             self._changed.notify_all()
 
     def record_rate_limit(self, began: float, wait: float | None) -> None:
@@ -95,7 +96,7 @@ class Throttle:
             wait: seconds that the server asks callers to wait.
         """
         with self._changed:
-            now = self.now()
+            now, self._refused = self.now(), True
             if began >= self._halved:
                 self.limit, self._halved = max(1.0, self.limit / 2), now
             self._not_before = max(self._not_before, now + (wait or 0.0))
