@@ -19,7 +19,10 @@ from tests.extras import need
 from tests.golden.chat import chat_server
 
 from trueval.answers.evaluate_answers import evaluate_answers
+from trueval.answers.generation.answer_requests import Answered, AnswerRequest, notes_of
+from trueval.answers.generation.asked_questions import GenerationInputs
 from trueval.answers.generation.generate_answers import estimate_generation, generate_answers
+from trueval.answers.generation.model_generator import STOPPED
 from trueval.errors import InputError
 from trueval.golden.build.build import LEDGER
 from trueval.golden.judge.ledger import open_existing_ledger
@@ -159,6 +162,18 @@ def test_answers_that_break_off_are_bounded_and_never_wrong(tmp_path: Path) -> N
     assert any("bounded by 0 and 1, never counted as wrong" in note for note in found.notes)
     logged = [json.loads(line)["query_id"] for line in (tmp_path / "out" / "gold.jsonl").read_text().splitlines()]
     assert "q3" not in logged
+
+
+@pytest.mark.parametrize(("cost", "said"), [(0.25, "cost, 0.5"), (None, "cost unknown")])
+def test_streams_that_always_break_are_counted_with_the_most_they_cost(cost: float | None, said: str) -> None:
+    broken = [Generation("", f"{STOPPED} (cut)", (0.1, float(at)), cost=cost) for at in range(2)]
+    asked = [AnswerRequest(f"q{at}", "gold", ()) for at in range(3)]
+    answers = [Answered(one, each, False) for one, each in zip(asked, (*broken, Generation("1889")), strict=True)]
+    notes = notes_of(GenerationInputs((), {}, ()), answers, "exact-match")
+    assert notes[0].startswith(f"2 answers are not known of 3 ({STOPPED}: 2)")
+    assert notes[1].startswith("2 streams broke off on every attempt")
+    assert said in notes[1]
+    assert notes_of(GenerationInputs((), {}, ()), answers[2:], "exact-match") == ()
 
 
 def test_times_are_by_the_number_of_passages(tmp_path: Path) -> None:

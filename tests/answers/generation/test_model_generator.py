@@ -129,6 +129,19 @@ def test_a_stream_that_always_stops_is_not_known(server: StreamServer, trouble: 
     assert len(server.seen) == 3
 
 
+def test_a_stream_that_always_stops_costs_at_most_what_its_attempts_may(server: StreamServer) -> None:
+    """Nobody knows what three broken streams are billed: the answer has their bound, as the account has; never zero."""
+    server.trouble = lambda number: Trouble(stops=2)
+    account = Account()
+    asked = generator(server, account=account, prices=TokenPrices(1.0, 10.0), parameters={"max_tokens": 50})
+    found = asked.generate("When?", ["1889."])
+    assert (found.tokens_in, found.tokens_out) == (None, None)
+    assert found.cost is not None
+    assert found.cost == pytest.approx(account.at_most)
+    assert found.cost >= 3 * 50 * 10 / 1e6
+    assert generator(server).generate("When?", ["1889."]).cost is None  # without prices nothing is known
+
+
 def test_a_stream_that_hangs_is_timed_out(server: StreamServer) -> None:
     server.troubles = [Trouble(hang=1.0)]
     found = generator(server, timeout=0.3).generate("When?", ["1889."])

@@ -22,6 +22,7 @@ from trueval.answers.generation.asked_questions import AskedQuestion, Generation
 from trueval.answers.generation.generation_plan import GenerationPlan
 from trueval.answers.generation.generator_choice import make_generator
 from trueval.answers.generation.generator_judge import GeneratorJudge, generation_of, question_to
+from trueval.answers.generation.model_generator import STOPPED
 from trueval.answers.judge_answers import TABLE, judge_answers
 from trueval.answers.reference_measures import normalize
 from trueval.files.atomic_files import write_whole
@@ -32,6 +33,7 @@ from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.golden.judge.model_judge import ModelJudge
 from trueval.models.generator import Generation, Generator
+from trueval.models.hosted.account import round_up_amount
 from trueval.models.missing_work import DryRun
 from trueval.report.number_texts import count_phrase
 
@@ -336,6 +338,14 @@ def notes_of(inputs: GenerationInputs, answered: Sequence[Answered], measure: st
         told = count_phrase(sum(lost.values()), "answer is", "answers are")
         why = "; ".join(f"{said}: {number}" for said, number in lost.items())
         found.append(f"{told} not known of {len(answered):,} ({why}): bounded by 0 and 1, never counted as wrong.")
+        unbilled = [one.generation for one in answered if one.generation.problem.startswith(STOPPED)]
+        if unbilled:
+            most = [each.cost for each in dict.fromkeys(unbilled) if each.cost is not None]
+            told = count_phrase(len(unbilled), "stream", "streams")
+            said = (
+                f"they count at the most that they can cost, {round_up_amount(sum(most))}" if most else "cost unknown"
+            )
+            found.append(f"{told} broke off on every attempt, and nobody knows what is billed: {said}.")
     bare = [each for each in inputs.questions if not each.references]
     if bare:
         told = count_phrase(len(bare), "question has", "questions have")

@@ -78,7 +78,7 @@ class ModelGenerator(ModelJudge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._stream = threading.local()  # of the last attempt in each thread: moments, seconds
+        self._stream = threading.local()  # in each thread: moments and seconds of the last attempt, broken ones so far
         self._counts = True  # whether the server counts the tokens of a stream
 
     def identity(self, task: Task = "answer") -> Mapping[str, object]:
@@ -117,6 +117,7 @@ class ModelGenerator(ModelJudge):
 
     def _reply(self, said: Sequence[Mapping[str, str]], question: Question) -> Reply:
         client = self._connect()
+        self._stream.broken = 0
         while True:
             counts = self._counts
             self._stream.moments, self._stream.seconds = (), 0.0
@@ -129,7 +130,9 @@ class ModelGenerator(ModelJudge):
                 if self._question_alone(failure):
                     return Reply("", f"the server refused it ({failure.reason})", refused=True)
                 if self._stream.moments:  # the server answers, and this answer breaks each time
-                    return Reply("", f"{STOPPED} ({failure.reason})")
+                    most = self._most(self._body(said, question, "text"), question).cost
+                    bound = None if most is None else most * self._stream.broken  # each attempt may be billed
+                    return Reply("", f"{STOPPED} ({failure.reason})", cost=bound)
                 raise self._request_error(failure) from None
 
     def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, object]:
@@ -144,6 +147,7 @@ class ModelGenerator(ModelJudge):
         try:
             return self._read(client, body)
         except CallError as failure:
+            self._stream.broken += failure.billed
             self._note_rate_limit(failure, began)
             raise
 
