@@ -18,6 +18,7 @@ import random
 import resource
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,21 +52,45 @@ def executor(name: str) -> Iterator[Executor | None]:
         yield found
 
 
-def spent() -> float:
-    """Seconds of the processors that this process and its descendants have taken (Linux)."""
-    parents, seconds = {}, {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        process = int(stat.parent.name)
-        parents[process] = int(fields[1])
-        seconds[process] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    ours = {os.getpid()}
-    while more := {each for each, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return sum(seconds.get(each, 0.0) for each in ours)
+class ProcessorTime:
+    """Seconds of the processors that this process and its descendants have taken (Linux).
+
+    A thread looks every tenth of a second, and what was seen of a process stays: workers of Ray end with each call, and
+    their time with them.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, str], float] = {}  # process and when it started → seconds
+        self._ours = {os.getpid()}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def seconds(self) -> float:
+        """Seconds until now."""
+        with self._lock:
+            self._look()
+            return sum(self._seen.values())
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(0.1)
+            with self._lock:
+                self._look()
+
+    def _look(self) -> None:
+        found = {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                found[int(stat.parent.name)] = stat.read_text(errors="replace").rpartition(")")[2].split()
+            except OSError:  # it has ended
+                continue
+        while more := {each for each, fields in found.items() if int(fields[1]) in self._ours} - self._ours:
+            self._ours |= more
+        self._ours &= found.keys()
+        for process in self._ours:
+            fields = found[process]
+            taken = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            self._seen[process, fields[19]] = taken
 
 
 def warm(item: int) -> int:
@@ -158,6 +183,7 @@ def main() -> None:
 
 def compare(chosen: Any, name: str, run: Callable[[Executor | None], tuple[float, str]]) -> None:
     """All executors take turns, so that what else the machine does falls on each."""
+    processors = ProcessorTime()
     with ExitStack() as stack:
         taken: dict[str, Executor | None] = {}
         for on in chosen.on.split(","):
@@ -169,10 +195,10 @@ def compare(chosen: Any, name: str, run: Callable[[Executor | None], tuple[float
         digests = {on: set[str]() for on in taken}
         for _ in range(chosen.rounds):
             for on, each in taken.items():
-                before = spent()
+                before = processors.seconds()
                 seconds, digest = run(each)
                 clock[on].append(seconds)
-                work[on].append(spent() - before)
+                work[on].append(processors.seconds() - before)
                 loads[on].append(os.getloadavg()[0])
                 digests[on].add(digest)
     first = next(iter(taken))
