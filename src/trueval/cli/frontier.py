@@ -83,6 +83,22 @@ class FrontierOptions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class GrowthOptions:
+    """A larger corpus."""
+
+    panel: ClassVar = "Growth"
+
+    grow: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Forecast quality, ties at K, recall, memory and latency for X times as many documents, from the "
+            "thinned corpora of a sweep whose file has the table grow.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RouterOptions:
     """A router of the candidates of each query, with its certificate."""
 
@@ -126,13 +142,14 @@ class RouterOptions:
         return RouterChoice(EPSILON if self.epsilon is None else self.epsilon, level, names)
 
 
-@common_options("max_latency_ms", "max_cost", "min_quality", "sure", "rule", "route", "out", "form")
+@common_options("max_latency_ms", "max_cost", "min_quality", "sure", "grow", "route", "out", "form")
 @with_groups
 def frontier(
     directory: Annotated[Path, typer.Argument(metavar="SWEEP_DIR", help="What --out of trueval sweep named.")],
     *,
     limits: LimitOptions,
     chances: FrontierOptions,
+    growth: GrowthOptions,
     routing: RouterOptions,
     output: OutputOptions,
     form: Form = "table",
@@ -142,6 +159,8 @@ def frontier(
     Example: trueval frontier results --max-latency-ms 500 --max-cost 2.5 --out results
 
     Example: trueval frontier results --route --epsilon .02
+
+    Example: trueval frontier results --grow 10
     """
     from trueval.tradeoff.frontier.frontier import frontier as find
     from trueval.tradeoff.views.kind import FRONTIER
@@ -162,6 +181,7 @@ def frontier(
         seed=chances.seed,
         sure=limits.sure,
         route=routing.choice(chances.level),
+        grow=growth.grow,
     )
     files: Any = {ROUTER: partial(_write_router, text=found.router_toml())} if routing.route else {}
     result = found.to_dict()

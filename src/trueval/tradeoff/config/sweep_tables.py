@@ -117,6 +117,12 @@ class Tune(Table):
     within: Number = key(0.02, "part of the quality of exact search that may be lost", ge=0, le=1)
 
 
+class Grow(Table):
+    """Searches of thinned corpora, from which a larger one is forecast."""
+
+    replicates: Count = key(5, "draws of each share of the unjudged documents below 1", ge=2, le=100)
+
+
 class RouteTable(Table):
     """The depth of the reranker, chosen query by query."""
 
@@ -187,6 +193,7 @@ class OwnTables(Table):
     latency: LatencyTable = Field(default_factory=LatencyTable)
     limits: Limits = Field(default_factory=Limits)
     tune: Tune = key(None)
+    grow: Grow = key(None)
     route: RouteTable = key(None)
     judge: SweepJudge = key(None)
     probes: Probes = key(None)

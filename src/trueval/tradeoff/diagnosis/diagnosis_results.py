@@ -271,3 +271,97 @@ class TunedGraph:
     storage: Mapping[str, IntervalEstimate]
     tried: tuple[TriedGraph, ...]
     advice: str | None
+
+
+@dataclass(frozen=True)
+class GrowthMeasurement:
+    """What a pipeline gives on a thinned corpus (corpus_growth.py).
+
+    Attributes:
+        share: of the unjudged documents that it has.
+        replicate: 0 for the first draw of its share.
+        documents: number of its documents.
+        quality: mean of the quality, expected over orders of ties.
+        cut: share of the queries whose first K documents are a matter of ties.
+        recall: of the dense index against exact search; None of exact search.
+        bytes: of the indexes.
+        seconds: median of a search for one query, without its embedding.
+    """
+
+    share: float
+    replicate: int
+    documents: int
+    quality: float
+    cut: float
+    recall: float | None
+    bytes: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class GrownSystem:
+    """A pipeline on thinned corpora.
+
+    Attributes:
+        name: of the system, without a reranker.
+        measure: the quality, at the least K.
+        k: number of documents of a context.
+        measured: one for each thinned corpus, the smallest first.
+    """
+
+    name: str
+    measure: str
+    k: int = field(metadata=json_key("K"))
+    measured: tuple[GrowthMeasurement, ...]
+
+
+@dataclass(frozen=True)
+class GrowthForecast:
+    """A quantity of a larger corpus (growth_forecast.py).
+
+    Attributes:
+        quantity: "quality", "cut", "recall", "bytes" or "seconds".
+        now: its value on the whole corpus.
+        law: "logarithm" or "power law".
+        documents: of the larger corpus.
+        value: forecast.
+        low: lower end of its interval.
+        high: upper end.
+        doubt: why the law is not to be believed beyond what was searched; None where nothing speaks against it.
+    """
+
+    quantity: str
+    now: float
+    law: str
+    documents: int
+    value: float
+    low: float
+    high: float
+    doubt: str | None
+
+
+@dataclass(frozen=True)
+class SystemGrowth:
+    """Forecasts for a pipeline on a larger corpus.
+
+    Attributes:
+        name: of the system, without a reranker.
+        measure: the quality.
+        k: number of documents of a context.
+        factor: documents of the larger corpus by those of the one that was searched.
+        level: of the intervals.
+        forecasts: of each quantity that was measured, the quality first.
+        measured: on thinned corpora, the smallest first.
+    """
+
+    name: str
+    measure: str
+    k: int = field(metadata=json_key("K"))
+    factor: float
+    level: float
+    forecasts: tuple[GrowthForecast, ...]
+    measured: tuple[GrowthMeasurement, ...]
+
+    def of(self, quantity: str) -> GrowthForecast | None:
+        """The forecast of a quantity; None where it was not measured."""
+        return next((each for each in self.forecasts if each.quantity == quantity), None)

@@ -17,6 +17,8 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import Place, PolicyError, nearest
 from trueval.report.json_fields import decode
 from trueval.standings.standings import Floats
+from trueval.tradeoff.diagnosis.diagnosis_results import GrownSystem, SystemGrowth
+from trueval.tradeoff.diagnosis.growth_forecast import forecast_system
 from trueval.tradeoff.frontier.rules import RuleLimits, Target
 from trueval.tradeoff.quality.changes import Bootstrap
 from trueval.tradeoff.quality.pareto import PARETO
@@ -53,6 +55,7 @@ def frontier(
     threads: int | None = None,
     sure: float | None = None,
     route: RouterChoice | None = None,
+    grow: float | None = None,
 ) -> Frontier:
     """Find the Pareto-optimal configurations of a sweep, and the one to ship.
 
@@ -73,6 +76,8 @@ def frontier(
         threads: number of threads; one per processor by default.
         sure: minimum share of resamples in which the choice of a rule is within its limits; .5 by default.
         route: promise of a router; `router_toml()` is its file.
+        grow: how many times as many documents a corpus has for which quality, ties at K, recall, memory and latency are
+            forecast; the sweep must have searched thinned corpora ([grow]).
 
     Raises:
         InputError: there is no sweep, or its files are damaged.
@@ -106,8 +111,25 @@ def frontier(
         (SURE if said.get("sure") is None else said["sure"]) if sure is None else sure,
     )
     _check_limits(measured, choices.limits)
-    found = compute(measured, choices)
-    return found if route is None else replace(found, routing=_certify(measured, choices, route))
+    growth = None if grow is None else _forecast(measured, choices, grow)
+    routing = None if route is None else _certify(measured, choices, route)
+    return replace(compute(measured, choices), routing=routing, growth=growth)
+
+
+def _forecast(measured: SweepArrays, choices: FrontierChoices, factor: float) -> tuple[SystemGrowth, ...]:
+    """What each pipeline of the sweep gives on a larger corpus.
+
+    Raises:
+        InputError: the sweep thinned no corpus.
+        PolicyError: the factor is not above 1.
+    """
+    told = measured.result.get("growth")
+    if not told:
+        raise Place(str(measured.folder / FILE)).error(
+            "the sweep searched no thinned corpora. Add the table [grow] to the sweep file, and sweep again."
+        )
+    known = [decode(GrownSystem, each, "sweep", str(measured.folder / FILE)) for each in told]
+    return tuple(forecast_system(each, factor, level=choices.level) for each in known)
 
 
 def _certify(

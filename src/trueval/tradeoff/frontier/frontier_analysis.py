@@ -18,6 +18,7 @@ from trueval.retrieval.pipeline.router_file import router_toml
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.diagnosis.advice import advise
 from trueval.tradeoff.diagnosis.cross_fit import cross_fit
+from trueval.tradeoff.diagnosis.diagnosis_results import SystemGrowth
 from trueval.tradeoff.diagnosis.marginals import efficiencies, marginals
 from trueval.tradeoff.diagnosis.matched_recall import compare_at_recall
 from trueval.tradeoff.frontier.configuration_groups import ConfigurationGroup, group
@@ -117,6 +118,7 @@ class Frontier(ReprByKind):
         latencies: [configuration, resample] latency in seconds, at the percentile.
         target: the measure of a quality limit; None for the quality itself.
         routing: routing of the sweep and its certified router, where one was asked for.
+        growth: forecasts for a larger corpus, where they were asked for.
     """
 
     measured: SweepArrays
@@ -125,6 +127,7 @@ class Frontier(ReprByKind):
     latencies: Floats
     target: Target | None
     routing: tuple[RoutedSystem, CertifiedRouter] | None = None
+    growth: tuple[SystemGrowth, ...] | None = None
 
     @cached_property
     def ties(self) -> LatencyTies:
@@ -251,6 +254,7 @@ class Frontier(ReprByKind):
             failed=_read_omitted(sweep.get("failed", ())),
             notes=tuple(_notes(self)),
             router=None if self.routing is None else self.routing[1],
+            growth=self.growth,
         )
 
     def router_toml(self) -> str:

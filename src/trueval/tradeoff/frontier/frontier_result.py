@@ -14,6 +14,7 @@ from trueval.tradeoff.diagnosis.diagnosis_results import (
     MarginalGain,
     RecallMatch,
     SystemEfficiency,
+    SystemGrowth,
 )
 from trueval.tradeoff.quality.result_parts import IntervalEstimate, OmittedConfiguration
 from trueval.tradeoff.route.route_result import CertifiedRouter
@@ -273,6 +274,7 @@ class FrontierResult(Result):
         failed: systems that failed.
         notes: what a reader must know of the inputs.
         router: certified router, where one was asked for.
+        growth: forecasts for a larger corpus, where they were asked for.
     """
 
     KIND: ClassVar[str] = "frontier"
@@ -305,3 +307,4 @@ class FrontierResult(Result):
     failed: tuple[OmittedConfiguration, ...]
     notes: tuple[str, ...]
     router: CertifiedRouter | None = field(default=None, metadata=OMITTED)
+    growth: tuple[SystemGrowth, ...] | None = field(default=None, metadata=OMITTED)

@@ -16,12 +16,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.models.hosted.account import Account
+from trueval.report.json_fields import encode
 from trueval.retrieval.indexes.index import read_spec
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.tradeoff.config.grid import System
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs
+from trueval.tradeoff.diagnosis.corpus_growth import AFTER_SEARCH, measure_growth
+from trueval.tradeoff.diagnosis.diagnosis_results import GrownSystem
 from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, route_pipeline
 from trueval.tradeoff.diagnosis.tune import tune
@@ -49,12 +52,14 @@ class AnalysisResults(NamedTuple):
         tuned: one result per graph, where the plan requests tuning.
         route: routing result, where the plan requests it; None otherwise.
         notes: analyses that failed, and why.
+        growth: searches of thinned corpora, where the plan requests them.
     """
 
     ladder: list[dict[str, Any]]
     tuned: list[dict[str, Any]]
     route: dict[str, Any] | None
     notes: tuple[str, ...]
+    growth: tuple[dict[str, Any], ...] = ()
 
 
 class FinishedSystem(NamedTuple):
@@ -119,7 +124,9 @@ class Analyses:
         route = None
         if routed is not None and first is not None:
             route = self._cached_analysis("route", FinishedSystem(routed, first.key), self._route)
-        return AnalysisResults(_drop_missing(ladder), _drop_missing(tuned), route, tuple(self.notes))
+        growing = _by_retrieval(systems) if "grow" in self.plan.tables else []
+        growth = _drop_missing([self._cached_analysis("growth", each, self._grow) for each in growing])
+        return AnalysisResults(_drop_missing(ladder), _drop_missing(tuned), route, tuple(self.notes), tuple(growth))
 
     def _decompose_loss(self, system: System) -> dict[str, object]:
         return decompose_loss(
@@ -130,6 +137,14 @@ class Analyses:
         within = self.plan.tables["tune"]["within"]
         found = tune(**self._common(system), measures=self.measures, bootstrap=self.bootstrap, within=within)
         return {"name": system.name, **found.to_dict()}
+
+    def _grow(self, system: System) -> dict[str, object]:
+        replicates, seed = self.plan.tables["grow"]["replicates"], self.plan.measuring.seed
+        k = min(system.contexts)
+        measure = str(self.plan.measuring.at(k)[0])
+        found = measure_growth(**self._common(system), measure=measure, k=k, replicates=replicates, seed=seed)
+        told: dict[str, object] = encode(GrownSystem(system.name, measure, k, found))
+        return told
 
     def _route(self, system: System) -> dict[str, object]:
         table, seed = self.plan.tables["route"], self.plan.measuring.seed
@@ -191,7 +206,7 @@ class Analyses:
             measuring.unjudged,
             self.inputs.about["sha256"]["judgments"],
             [measuring.level, measuring.resamples, measuring.seed],
-            {"tuned": self.plan.tables.get("tune"), "route": self.plan.tables.get("route")}.get(what),
+            self.plan.tables.get({"tuned": "tune", "growth": "grow"}.get(what, what)),
         ]
         return self.store.folder / DERIVED / f"{what}-{key_of(what, decides)[:KEY_LENGTH]}.json"
 
@@ -210,6 +225,15 @@ def _by_search(systems: Sequence[FinishedSystem]) -> list[FinishedSystem]:
         before = found.get(way)
         if before is None or LADDERS.index(each.system.method) < LADDERS.index(before.system.method):
             found[way] = each
+    return list(found.values())
+
+
+def _by_retrieval(systems: Sequence[FinishedSystem]) -> list[FinishedSystem]:
+    """One system for each way to retrieve, in order of appearance: rerankers are left out of growth."""
+    found: dict[str, FinishedSystem] = {}
+    for each in systems:
+        settings = {name: table for name, table in each.system.settings.items() if name not in AFTER_SEARCH}
+        found.setdefault(json.dumps([each.system.rewrite, settings], sort_keys=True), each)
     return list(found.values())
 
 

@@ -15,7 +15,7 @@ from trueval.numerics import or_null
 from trueval.report.formats import to_json
 from trueval.report.json_fields import decode
 from trueval.report.provenance import strip_folders
-from trueval.tradeoff.diagnosis.diagnosis_results import LossLadder, TunedGraph
+from trueval.tradeoff.diagnosis.diagnosis_results import GrownSystem, LossLadder, TunedGraph
 from trueval.tradeoff.quality.quality import STATISTICS
 from trueval.tradeoff.quality.result_parts import MeasureMean, OmittedConfiguration
 from trueval.tradeoff.route.route_result import RoutedSystem
@@ -200,6 +200,7 @@ class Sweep:
             ladder=_read_all(LossLadder, derived.ladder),
             tuned=_read_all(TunedGraph, derived.tuned),
             route=None if derived.route is None else decode(RoutedSystem, derived.route, SweepResult.KIND),
+            growth=_read_all(GrownSystem, derived.growth) or None,
             judge=self.judge,
             probes=None if self.probed is None else tables["probes"],
             left_out=tuple(OmittedConfiguration(each.name, each.reason) for each in self.left_out),

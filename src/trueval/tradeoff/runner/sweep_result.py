@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
-from trueval.tradeoff.diagnosis.diagnosis_results import LossLadder, TunedGraph
+from trueval.tradeoff.diagnosis.diagnosis_results import GrownSystem, LossLadder, TunedGraph
 from trueval.tradeoff.quality.result_parts import IntervalEstimate, MeasureMean, OmittedConfiguration, PoolCeiling
 from trueval.tradeoff.route.route_result import RoutedSystem
 
@@ -349,6 +349,7 @@ class SweepResult(Result):
         route: routing of queries to a depth; None without [route].
         judge: judge of unjudged documents; None without one.
         probes: settings of [probes]; None without.
+        growth: pipelines on thinned corpora; None without [grow].
         left_out: impossible configurations.
         failed: systems that failed.
         notes: what a reader must know.
@@ -377,6 +378,7 @@ class SweepResult(Result):
     route: RoutedSystem | None
     judge: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
     probes: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+    growth: tuple[GrownSystem, ...] | None = field(default=None, metadata=OMITTED)
     left_out: tuple[OmittedConfiguration, ...]
     failed: tuple[OmittedConfiguration, ...]
     notes: tuple[str, ...]

@@ -24,6 +24,7 @@ from trueval.tradeoff.quality.panels import is_comparable_across_k
 from trueval.tradeoff.quality.result_parts import OmittedConfiguration
 from trueval.tradeoff.views.frontier_answer import advice, answer, describe_rule, findings
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
+from trueval.tradeoff.views.growth_section import growth_findings, growth_section
 from trueval.tradeoff.views.points import ConfigurationPoint, points_of_frontier
 from trueval.tradeoff.views.route_section import promise_of, router_section
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY, SETTING, SHARE, value_in
@@ -97,6 +98,7 @@ def view(result: FrontierResult) -> View:
         sections=[
             Section("Configurations on the frontier", _points(result, points), chart_words(points, lead)),
             Section("The answer of each rule", [*_rules(result), *_limits(result)]),
+            *growth_section(result.growth),
             *router_section(result.router),
             *_steps(result),
             *reasons(result.failed, result.left_out),
@@ -104,6 +106,7 @@ def view(result: FrontierResult) -> View:
         ],
         csv=_csv(result),
         findings=[
+            *growth_findings(result.growth),
             *([] if result.router is None else [promise_of(result.router)]),
             *findings(result),
             *across_k(result),
