@@ -67,6 +67,7 @@ KINDS: dict[str, Kind] = {
     "sweep": Kind({"measure", "probes", "configuration"}, SweepPlan.read, {**FOUND, "embed": EMBED, "measure": RUBRIC}),
     "golden": Kind({"judge", "pool", "prune"}, GoldenPlan.read, {**FOUND, "judge": JUDGE}),
     "pipeline": Kind({"corpus", "embed", "index", "sparse", "rerank"}, read_settings, {"corpus": CORPUS}),
+    "end of a pipeline": Kind({"repair"}, read_settings, {"corpus": CORPUS, "embed": EMBED}),
 }
 
 

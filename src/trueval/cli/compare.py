@@ -19,9 +19,8 @@ from trueval.cli.options import (
     Intervals,
     Level,
     MeasureList,
-    OutputOptions,
     PolicyOptions,
-    RunsWhere,
+    RunsOutputOptions,
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
@@ -164,10 +163,9 @@ def compare(
     tests: TestOptions,
     labels: LabelAndJudgeOptions,
     clusters: ClusterFile = None,
-    output: OutputOptions,
+    output: RunsOutputOptions,
     shown: PairOptions,
     form: Form = "table",
-    on: RunsWhere = None,
 ) -> None:
     """Compares runs: differences, intervals, tests, verdicts.
 
@@ -189,7 +187,7 @@ def compare(
     if output.out is not None:
         check_folder(output.out)
     given = inputs.to_inputs(chosen, policy.grade_map())
-    with executor_on(on) as executor, progress(1 + len(paths)) as begin:
+    with executor_on(output.on) as executor, progress(1 + len(paths)) as begin:
         begin(qrels)
         joined = labels.read(qrels, given)
         most = MOST_IN_MEMORY if joined.audited is None else len(paths)

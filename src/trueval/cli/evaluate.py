@@ -17,9 +17,8 @@ from trueval.cli.options import (
     OUTPUT,
     InputOptions,
     MeasureList,
-    OutputOptions,
     PolicyOptions,
-    RunsWhere,
+    RunsOutputOptions,
     Sort,
     with_groups,
 )
@@ -102,7 +101,7 @@ def evaluate(
     evidence: EvidenceOptions,
     labels: LabelOptions,
     gates: GateOptions,
-    output: OutputOptions,
+    output: RunsOutputOptions,
     shown: DisplayOptions,
     form: Annotated[
         Literal[Format, "trec", "junit", "github"],
@@ -114,7 +113,6 @@ def evaluate(
             "github.",
         ),
     ] = "table",
-    on: RunsWhere = None,
 ) -> None:
     """Measures runs: values, and what the order of ties could make of them.
 
@@ -141,7 +139,7 @@ def evaluate(
         content = shown.hashes() if kept else None
         given = inputs.to_inputs(chosen, policy.grade_map(), evidence.correct)
         lists: list[Run] = []
-        with executor_on(on) as executor, progress(1 + len(paths)) as begin:
+        with executor_on(output.on) as executor, progress(1 + len(paths)) as begin:
             begin(qrels)
             joined = labels.read(qrels, given)
             found = evaluate_files(

@@ -13,9 +13,8 @@ from trueval.cli.options import (
     InputOptions,
     Level,
     MeasureList,
-    OutputOptions,
     PolicyOptions,
-    RunsWhere,
+    RunsOutputOptions,
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
@@ -50,9 +49,8 @@ def leaderboard(
         typer.Option("--task", metavar="NAME", rich_help_panel=OUTPUT, help="Take this task only; may repeat."),
     ] = None,
     level: Level = 0.95,
-    output: OutputOptions,
+    output: RunsOutputOptions,
     form: Form = "table",
-    on: RunsWhere = None,
 ) -> None:
     """Ranks many systems, and says which ranks they may have.
 
@@ -76,7 +74,7 @@ def leaderboard(
             files = find_tasks(folder, tasks or ())
         else:
             files = {Path(places[0]).name: TaskFiles(places[0], tuple(expand(places[1:])))}
-        with executor_on(on) as executor:
+        with executor_on(output.on) as executor:
             scores = _evaluate(files, measures, policy, inputs, executor)
         found = leaderboard_of_scores(scores, level=level, seed=seed)
     talk(found.notes)

@@ -281,6 +281,13 @@ class OutputOptions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RunsOutputOptions(OutputOptions):
+    """Where runs are evaluated, and where their results go."""
+
+    on: RunsWhere = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ChoiceOptions:
     """Single choices of a policy, and the mapping of grades that is applied before them."""
 

@@ -52,8 +52,7 @@ def audit_pipeline(
         dtypes: formats that models run in, beside float32; bfloat16 if None.
         scoring: formats of scores; every one below float32 if None.
         storages: formats of stored vectors, of float16, bfloat16, int8, int4, binary, pq, opq; the first three if None.
-        added: how many more pairs than its own a reranker may score for the candidates of stages apart, as a share;
-            where there would be more, the stage's row has no values of the end.
+        added: more pairs that a reranker may score for stages apart, by its own; a row has no values of the end beyond.
         exclude: ids of queries to leave out, or a file of them.
         limit: number of remaining judged queries to use; all if None.
         qrels: file of judgments, or the folder of a golden set, instead of the collection's.

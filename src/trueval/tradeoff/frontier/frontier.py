@@ -61,12 +61,10 @@ def frontier(
 
     Args:
         directory: directory of the sweep, from --out of `trueval sweep`.
-        max_latency_ms: latency limit per query in milliseconds, at the percentile; by default, like all limits below,
-            from [limits] of the sweep.
+        max_latency_ms: milliseconds of a query, at the percentile; all limits are by default those of the sweep.
         max_cost: cost limit per 1,000 queries.
         min_quality: minimum of the sweep's quality as a number, or "nDCG@10=0.5" for another of its measures.
-        rule: "pareto", or P-B's "paper", which removes a configuration only if another is better in all three
-            objectives.
+        rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all three objectives.
         percentile: "p50", "p95" or "p99".
         band_ms: latencies that differ by no more are tied; by default those that the measured jitter does not separate.
         slo_ms: latency limits for each of which the frontier within it is shown.
@@ -76,8 +74,7 @@ def frontier(
         threads: number of threads; one per processor by default.
         sure: minimum share of resamples in which the choice of a rule is within its limits; .5 by default.
         route: promise of a router; `router_toml()` is its file.
-        grow: how many times as many documents a corpus has for which quality, ties at K, recall, memory and latency are
-            forecast; the sweep must have searched thinned corpora ([grow]).
+        grow: forecast a corpus of so many times the documents; the sweep must have searched thinned ones ([grow]).
 
     Raises:
         InputError: there is no sweep, or its files are damaged.
