@@ -1,4 +1,4 @@
-"""What high-precision scoring costs: against low-precision scoring, and against the forward pass.
+"""What high-precision scoring costs: against low-precision scoring, the forward pass, a request and a training step.
 
 Run it with: python benchmarks/hps.py [--batches 1,8,32] [--lengths 32,128,256]
 The model is a BERT of MiniLM's size (6 layers of 384) with random weights in bfloat16 and two labels: time does not
@@ -75,6 +75,91 @@ def memory(pairs: int) -> None:
         print(f"{pairs} pairs scored in {name}: {peak / pairs:.1f} bytes a pair at peak, logits {LABELS * 2}")
 
 
+def serving(torch: Any, candidates: int = 30, length: int = 128, requests: int = 20) -> None:
+    """A request as a service answers it: one pass over its candidates, scoring in turns low and high, and the measure.
+
+    The measure is nDCG@10 with its tie range, of the one list, as a service that watches its own lists computes it.
+    """
+    from trueval import evaluate
+
+    model = reranker(torch, torch.bfloat16)
+    rng = np.random.default_rng(0)
+    names = [f"d{place}" for place in range(candidates)]
+    grades = {"q": {name: int(rng.integers(0, 3)) for name in names}}
+    taken: dict[str, list[float]] = {"forward": [], "low": [], "high": [], "measure": []}
+    for _ in range(requests):
+        ids = torch.randint(1000, 20000, (candidates, length))
+        with torch.inference_mode():
+            begin = time.perf_counter()
+            logits = model(input_ids=ids).logits
+            taken["forward"].append(time.perf_counter() - begin)
+        for name, dtype in (("low", "bfloat16"), ("high", "float32")):
+            begin = time.perf_counter()
+            scores = softmax(logits, dtype)
+            taken[name].append(time.perf_counter() - begin)
+        run = {"q": dict(zip(names, scores.float().tolist(), strict=True))}
+        begin = time.perf_counter()
+        evaluate(run, grades, "nDCG@10")
+        taken["measure"].append(time.perf_counter() - begin)
+    shares = {
+        name: statistics.median(t / f for t, f in zip(times, taken["forward"], strict=True))
+        for name, times in taken.items()
+    }
+    middle = {name: 1e3 * statistics.median(times) for name, times in taken.items()}
+    print(
+        f"a request of {candidates} candidates of {length} tokens: forward {middle['forward']:.1f} ms; scoring low "
+        f"{middle['low']:.3f} ms ({shares['low']:.4%}), high {middle['high']:.3f} ms ({shares['high']:.4%}); "
+        f"a tie-aware measure of its list {middle['measure']:.3f} ms ({shares['measure']:.3%})"
+    )
+
+
+def training(torch: Any, queries: int = 500, batch: int = 16, length: int = 128, steps: int = 10) -> None:
+    """Steps of training, and an evaluation between them: that of sentence-transformers, and the tie-aware one.
+
+    Scores are drawn, so that only what an evaluator does besides the model's passes is timed.
+    """
+    try:
+        from sentence_transformers.cross_encoder.evaluation import CrossEncoderRerankingEvaluator as Theirs
+
+        from trueval.integrations.sentence_transformers import CrossEncoderRerankingEvaluator as Ours
+    except ImportError as error:
+        print(f"an evaluation between steps: {error}; not measured")
+        return
+    model = reranker(torch, torch.float32).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+
+    def step() -> None:
+        ids, labels = torch.randint(1000, 20000, (batch, length)), torch.randint(0, LABELS, (batch,))
+        model(input_ids=ids, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    class Drawn:
+        """A model whose scores take no time, in steps of bfloat16 so that some tie."""
+
+        def __init__(self) -> None:
+            self.model_card_data = self
+
+        def set_evaluation_metrics(self, *_: Any) -> None:
+            """Take what an evaluator writes into a card."""
+
+        def predict(self, pairs: list[Any], **_: Any) -> Any:
+            return rng.integers(100, 200, len(pairs)).astype(np.float32) / 256
+
+    rng = np.random.default_rng(0)
+    samples = [
+        {"query": f"q{at}", "positive": [f"p{at}"], "negative": [f"n{at}-{other}" for other in range(9)]}
+        for at in range(queries)
+    ]
+    per_step = statistics.median(seconds(step, steps))
+    print(f"a step of training, {batch} pairs of {length} tokens in float32: {1e3 * per_step:.0f} ms")
+    for name, kind in (("sentence-transformers", Theirs), ("tie-aware", Ours)):
+        evaluator = kind(samples, write_csv=False, show_progress_bar=False)
+        taken = statistics.median(seconds(lambda evaluator=evaluator: evaluator(Drawn()), 5))
+        told = f"{1e3 * taken:.0f} ms, {taken / per_step:.2f} of a step"
+        print(f"an evaluation of {queries} queries of 10 candidates, {name}: {told}, without its passes")
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description="The cost of high-precision scoring.")
     options.add_argument("--batches", default="1,8,32")
@@ -91,6 +176,8 @@ def main() -> None:
     print(f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, {versions}")
     overhead(torch, *([int(one) for one in text.split(",")] for text in (chosen.batches, chosen.lengths)))
     memory(chosen.pairs)
+    serving(torch)
+    training(torch)
 
 
 if __name__ == "__main__":

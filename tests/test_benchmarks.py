@@ -25,6 +25,7 @@ SMALL = {
     "live.py --calls 20 --rounds 1 --at-once 2": "| 2 | ",
     "many_runs.py --runs 4 --queries 10": "| leaderboard --out |",
     "names_of_titles.py {titles} {table}": "1 of 2 titles: Jakob Böhme\n",
+    "old_releases.py --help": "--documents DOCUMENTS",  # pip installs old releases, models run for minutes
     "probe_names.py --group bm25 --queries 5 --runs 2": "| author_position_shift |",
     "routing.py --help": "--cache CACHE",  # one collection takes an hour
     "scale.py --documents 100000 --queries 5 --only standings --rounds 1 --on processes": "| standings | processes |",

@@ -380,11 +380,11 @@ class CrossEncoderRerankingEvaluator(_Reranking, of_pairs.CrossEncoderRerankingE
 
     def compute_metrics(self, y_true: Any, y_pred: Any) -> tuple[float, float, float]:
         """The values of one list: RR, nDCG, AP; theirs for the order before reranking, which has no ties."""
-        theirs: tuple[float, float, float] = super().compute_metrics(y_true, y_pred)
-        if y_pred.dtype.kind == "i":  # ranks, not scores of a model
-            return theirs
-        self._lists.append((y_pred, y_true))
-        if self._statistic == "tie_broken":
+        is_scored = y_pred.dtype.kind != "i"  # or ranks
+        if is_scored:
+            self._lists.append((y_pred, y_true))
+        if not is_scored or self._statistic == "tie_broken":
+            theirs: tuple[float, float, float] = super().compute_metrics(y_true, y_pred)
             return theirs
         ap, rr, ndcg = self._values(_score_lists([y_pred], [y_true], self.at_k))
         return rr, ndcg, ap
