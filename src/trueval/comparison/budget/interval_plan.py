@@ -21,7 +21,7 @@ from trueval.errors import PolicyError
 from trueval.standings.standings import Floats, Ints
 
 # Numbers of more levels that are looked at: each at most a quarter above the last; more than the last counts as never.
-STEPS: Final = np.unique(np.floor(1.25 ** np.arange(73))) - 1
+STEPS: Final = np.array(sorted({1.25**step // 1 for step in range(73)})) - 1
 
 # A half width that is passed back as the target.
 ROUNDING: Final = 1e-9
