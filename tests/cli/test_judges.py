@@ -71,7 +71,7 @@ def test_what_does_not_go_is_one_sentence(trueval: Command, kept: World, tmp_pat
     alone.write_text((kept.golden / "qrels.trec").read_text(encoding="utf-8"), encoding="utf-8")
     found = trueval("compare", alone, *kept.runs, *FEW, "--judge-error", "bounded")
     assert found.status == 1
-    assert "--judge-error needs an audit, which says how often the judge errs" in found.err
+    assert "Bounds on a judge's errors need an audit, which says how often the judge errs" in found.err
     binary = tmp_path / "binary.qrels"
     lines = (line.split() for line in alone.read_text(encoding="utf-8").splitlines())
     binary.write_text("".join(f"{q} 0 {d} {int(int(float(g)) > 3)}\n" for q, _, d, g in lines), encoding="utf-8")

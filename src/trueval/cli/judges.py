@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trueval.comparison.judges.judge_result import JudgeVerdicts
     from trueval.comparison.labels.label_source import LabelSource
     from trueval.evaluation.scores import Scores
+    from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
     from trueval.rag.context_inputs import InputRules
@@ -72,31 +73,25 @@ class LabelAndJudgeOptions(LabelOptions):
         others = judge_paths(qrels, self.judges)
         if not others and self.judge_error is None:
             return None
-        from trueval.comparison.judges.judge_result import JudgeVerdicts
-        from trueval.comparison.judges.judge_verdicts import bounded_verdicts, judge_verdicts
-        from trueval.comparison.labels.judge_scales import check_scales
-        from trueval.errors import InputError
+        from trueval.comparison.judges.judge_verdicts import verdicts_over_judges
         from trueval.files.display_names import name_files
         from trueval.rag.evaluate_files import evaluate_files
 
+        judges = [joined.used, *(inputs.read_judgments(path) for path in others)]
         names = [file.name for file in name_files([qrels, *others])]
-        by_judge = []
-        if others:
-            judges = [inputs.read_judgments(path) for path in others]
-            talk(list(check_scales([qrels, *others], [joined.used, *judges])))
-            rows = [list(scores)]
-            for judge in judges:
-                found = evaluate_files(judge, paths, measures, inputs=inputs, begin=begin, policy=policy)
-                rows.append(list(found.scores))
-            by_judge = list(judge_verdicts(rows, names, baseline))
-        if self.judge_error is None:
-            return JudgeVerdicts(tuple(names), tuple(by_judge), None, (), (), level)
-        if joined.audited is None:
-            raise InputError(
-                "--judge-error needs an audit, which says how often the judge errs: name its folder with --audit, or "
-                "make one by trueval golden audit."
-            )
-        bounded, refused = bounded_verdicts(
-            runs, joined.judge, joined.audited, measures, policy, error=self.judge_error, level=level, baseline=baseline
+
+        def evaluate(judge: "Judgments") -> "Sequence[Scores]":
+            return evaluate_files(judge, paths, measures, inputs=inputs, begin=begin, policy=policy).scores
+
+        found, notes = verdicts_over_judges(
+            scores,
+            dict(zip(names, judges, strict=True)),
+            evaluate,
+            runs,
+            None if joined.audited is None else (joined.judge, joined.audited),
+            error=self.judge_error,
+            baseline=baseline,
+            level=level,
         )
-        return JudgeVerdicts(tuple(names), tuple(by_judge), self.judge_error, tuple(bounded), tuple(refused), level)
+        talk(notes)
+        return found

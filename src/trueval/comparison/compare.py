@@ -22,6 +22,7 @@ from trueval.comparison.comparison import (
     identical_note,
 )
 from trueval.comparison.findings import Findings, find
+from trueval.comparison.judges.judge_verdicts import verdicts_over_judges
 from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.bounded_intervals import widths
 from trueval.comparison.resampling.clusters import Clusters, QueryUnits
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from trueval.comparison.compare_choices import CompareChoices
+    from trueval.comparison.labels.audit_sample import AuditSample
     from trueval.files import Source
     from trueval.judgments import JudgmentsLike
     from trueval.policy.policy import Policy
@@ -52,6 +54,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "ComparisonChoices", "Difference", "compare", "compare_scores"]
 
+
+# Name of the judge whose labels are the judgments of a comparison, beside further judges.
+JUDGE = "judgments"
 
 # p values of each pair, before one of the adjusted ones decides.
 P_VALUES = ("randomization", "t", "wilcoxon", "maxt", "holm", "benjamini_hochberg")
@@ -65,6 +70,9 @@ def compare(
     baseline: str | None = None,
     policy: Policy | None = None,
     clusters: Clusters | Mapping[str, str] | Source | None = None,
+    judges: Mapping[str, JudgmentsLike] | None = None,
+    audit: AuditSample | None = None,
+    judge_error: str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
     **choices: Unpack[CompareChoices],
@@ -79,6 +87,9 @@ def compare(
         policy: as in evaluate.
         clusters: query id → its topic, document or customer, or a file of two columns; None where each query is its own
             cluster.
+        judges: judgments by further judges, by name: whether verdicts hold by their labels.
+        audit: people's labels of a sample of the judgments, for judge_error.
+        judge_error: "bounded" or "by-system": verdicts for every judge whose errors the audit does not exclude.
         threads: number of threads; None for one per processor. It does not affect the result.
         executor: evaluates runs in other processes or on other machines, with the same result.
         choices: attributes of ComparisonChoices (level, resamples, test, family, ...), and of Policy as in evaluate;
@@ -104,9 +115,25 @@ def compare(
     scores = evaluate_runs(runs, judgments, parsed, chosen, executor)
     orders = [TieOrders(run, judgments, chosen, stream) for stream, run in enumerate(runs)]
     belonging = Clusters.of(clusters)
-    return compare_scores(
+    found = compare_scores(
         scores, baseline=baseline, orders=orders, clusters=belonging, threads=threads, **of_comparison
     )
+    if not judges and judge_error is None:
+        return found
+    others = {name: Judgments.of(labels) for name, labels in (judges or {}).items()}
+    if JUDGE in others:
+        raise InputError(f"The name {JUDGE!r} is that of the judgments themselves. Give that judge another one.")
+    verdicts, notes = verdicts_over_judges(
+        scores,
+        {JUDGE: judgments, **others},
+        lambda labels: evaluate_runs(runs, labels, parsed, chosen, executor),
+        runs,
+        None if audit is None else (judgments, audit),
+        error=judge_error,
+        baseline=baseline,
+        level=found.choices["level"],
+    )
+    return replace(found, judges=verdicts, notes=(*found.notes, *notes))
 
 
 def compare_scores(

@@ -140,3 +140,23 @@ def test_bounds_by_system_hold_together_for_all_pairs_and_measures() -> None:
         ]
         assert (verdict.low, verdict.high) == (alone[0][0].low, alone[0][0].high)
         assert verdict.high - verdict.low > alone[1][0].high - alone[1][0].low
+
+
+def test_a_comparison_in_python_takes_other_judges_and_an_audit() -> None:
+    found = world(np.random.default_rng(3), queries=40, documents=10, size=30, errors=0.1)
+    first, second = found.runs
+    options = {"measures": "DCG@10", "resamples": 100, "audit": found.audit, "judge_error": "bounded"}
+    compared = tv.compare([first, second], found.judge, judges={"people": found.people}, **options)
+    assert compared.judges is not None
+    (by_judge,) = compared.judges.by_judge
+    assert compared.judges.judges == ("judgments", "people")
+    for labels, difference in zip((found.judge, found.people), by_judge.differences, strict=True):
+        assert difference == pytest.approx(tv.compare([first, second], labels, "DCG@10").differences[0].expected)
+    (bounded,) = bounded_verdicts(found.runs, found.judge, found.audit, parse_list("DCG@10"), OURS)[0]
+    assert compared.judges.bounded == (bounded,)
+    assert "judges" in compared.to_dict()
+    assert tv.compare([first, second], found.judge, "DCG@10", resamples=100).judges is None
+    with pytest.raises(InputError, match="need an audit"):
+        tv.compare([first, second], found.judge, "DCG@10", judge_error="bounded")
+    with pytest.raises(InputError, match="'judgments' is that of the judgments themselves"):
+        tv.compare([first, second], found.judge, "DCG@10", judges={"judgments": found.people})

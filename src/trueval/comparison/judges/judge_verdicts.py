@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.judges.error_bounds import AuditCounts, bound_errors
-from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, BoundedVerdict, JudgeVerdict
+from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, BoundedVerdict, JudgeVerdict, JudgeVerdicts
 from trueval.comparison.judges.worst_labels import ErrorBounds, labels_to_turn, worst_difference
 from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.both_labels import LabelSets, Sides
 from trueval.comparison.labels.contributions import ADDITIVE, NORMALIZED, contributions, single_lists
+from trueval.comparison.labels.judge_scales import check_scales
 from trueval.comparison.verdict import NO_DIFFERENCE
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
@@ -31,6 +32,52 @@ ERRORS: Final = (BOUNDED, BY_SYSTEM)
 
 # Gains of all runs agree to this, or the measure is no sum of weight times gain.
 ROUNDING: Final = 1e-9
+
+
+def verdicts_over_judges(
+    scores: Sequence[Scores],
+    judges: Mapping[str, Judgments],
+    evaluate: Callable[[Judgments], Sequence[Scores]],
+    runs: Sequence[Run],
+    audit: tuple[Judgments, AuditSample] | None,
+    *,
+    error: str | None,
+    baseline: str | None,
+    level: float,
+) -> tuple[JudgeVerdicts, list[str]]:
+    """Verdicts by the labels of other judges, and for every judge whose errors an audit does not exclude.
+
+    Args:
+        scores: [run] scores by the first judge.
+        judges: judgments by name of the judge, the first judge's first.
+        evaluate: scores of the runs by the labels of a further judge.
+        runs: [run] runs, for bounds.
+        audit: the first judge's judgments, and people's labels of a sample of them; bounds need both.
+        error: "bounded", "by-system", or None without bounds.
+        baseline: name of the run to compare the others with; None for all pairs.
+        level: level of the bounds.
+
+    Returns:
+        Verdicts, and remarks on scales of the judges.
+
+    Raises:
+        InputError: judges are of different scales, or bounds are asked for without an audit.
+        PolicyError: the error is not known.
+    """
+    if error is not None and audit is None:
+        raise InputError(
+            "Bounds on a judge's errors need an audit, which says how often the judge errs: name its folder with "
+            "--audit (audit= in Python), or make one by trueval golden audit."
+        )
+    names, (first, *others) = tuple(judges), judges.values()
+    notes = list(check_scales(names, [first, *others])) if others else []
+    by_judge = tuple(judge_verdicts([scores, *map(evaluate, others)], names, baseline)) if others else ()
+    if error is None or audit is None:
+        return JudgeVerdicts(names, by_judge, None, (), (), level), notes
+    bounded, refused = bounded_verdicts(
+        runs, *audit, scores[0].measures, scores[0].policy, error=error, level=level, baseline=baseline
+    )
+    return JudgeVerdicts(names, by_judge, error, tuple(bounded), tuple(refused), level), notes
 
 
 def judge_verdicts(
