@@ -1,4 +1,4 @@
-"""Writes docs/papers.md: what the tables of P-A and P-B say when they are recomputed.
+"""Writes docs/evidence/notes/papers.md: what the tables of P-A and P-B say when they are recomputed.
 
 The numbers are the papers' as printed, with their tables named; all others are computed from them here.
 Run it with: python docs/make_papers.py
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from trueval.precision import published_table
 from trueval.precision.published_table import BGE, GTE, QWEN
 
-PAGE: Final = Path(__file__).parent / "papers.md"
+PAGE: Final = Path(__file__).parent / "evidence" / "notes" / "papers.md"
 MARK: Final = "<!-- below: written by hand, held by tests/tradeoff/test_paper.py -->"
 
 

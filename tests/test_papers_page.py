@@ -1,4 +1,4 @@
-"""docs/papers.md says what docs/make_papers.py computes, and that is what is known of the papers' tables."""
+"""docs/evidence/notes/papers.md says what docs/make_papers.py computes, and what is known of the papers' tables."""
 
 from docs import make_papers
 from docs.make_papers import BGE, GTE, MRR, NDCG, PAGE, TABLE_1, TABLE_12, page

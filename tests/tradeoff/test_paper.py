@@ -1,4 +1,4 @@
-"""P-B's published numbers, recomputed: what agrees, and what does not (docs/papers.md says it in words)."""
+"""P-B's published numbers, recomputed: what agrees, and what does not (docs/evidence/notes/papers.md has words)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ PAGES: Final = {
     "docs/tradeoff.md": "sweeps, cost, latency, prices, frontier, which configuration to ship",
     "docs/cost.md": "what judging, retrieval and sweeps cost: calls, tokens, money, hours, dry-run, max-cost",
     "docs/glossary.md": "words of the papers beside ours",
-    "docs/papers.md": "what the papers' tables say when recomputed",
     "docs/keys.md": "keys of pipeline, sweep, golden and price files",
     "docs/python.md": "the same in Python, a measure of your own",
     "docs/formulas.md": "what every number is",
