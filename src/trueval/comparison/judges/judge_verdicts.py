@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from trueval.comparison.judges.error_bounds import AuditCounts, bound_errors
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, BoundedVerdict, JudgeVerdict, JudgeVerdicts
-from trueval.comparison.judges.worst_labels import ErrorBounds, labels_to_turn, worst_difference
+from trueval.comparison.judges.pair_bounds import GainWeights, PairBounds, gain_weights
 from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.both_labels import LabelSets, Sides
-from trueval.comparison.labels.contributions import ADDITIVE, NORMALIZED, contributions, single_lists
 from trueval.comparison.labels.judge_scales import check_scales
 from trueval.comparison.verdict import NO_DIFFERENCE
 from trueval.errors import InputError, PolicyError
@@ -24,14 +21,11 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure
 from trueval.policy.policy import Policy
 from trueval.run import Run
-from trueval.standings.standings import Bools, Floats, Ints
+from trueval.standings.standings import Floats, Ints
 
 BOUNDED: Final = "bounded"
 BY_SYSTEM: Final = "by-system"
 ERRORS: Final = (BOUNDED, BY_SYSTEM)
-
-# Gains of all runs agree to this, or the measure is no sum of weight times gain.
-ROUNDING: Final = 1e-9
 
 
 def verdicts_over_judges(
@@ -178,9 +172,9 @@ def bounded_verdicts(
     refused: list[str] = []
     pairs = _pairs([run.name for run in runs], baseline)
     by_grade = bound_errors(counts, classes, level) if error == BOUNDED else None
-    sums: list[tuple[Measure, list[_Worth]]] = []
+    sums: list[tuple[Measure, list[GainWeights]]] = []
     for measure in measures:
-        worths = [_worth(side, measure, counts.grades) for side in sides]
+        worths = [gain_weights(side, measure, counts.grades) for side in sides]
         if texts := [each for each in worths if isinstance(each, str)]:
             refused.append(f"{measure}: {texts[0]}.")
         else:
@@ -189,7 +183,7 @@ def bounded_verdicts(
     of_each = 1 - (1 - level) / max(len(sums) * len(pairs), 1)
     for measure, known in sums:
         for first, second in pairs:
-            pair = _Pair.of(measure, known[first], known[second], classes, counts)
+            pair = PairBounds.of(measure, known[first], known[second], classes, counts)
             own = classes if by_grade else pair.by_system()
             bounds = by_grade or bound_errors(counts, own, of_each)
             found.append(pair.verdict(runs[first].name, runs[second].name, own, bounds, counts))
@@ -221,152 +215,3 @@ def _audit_counts(labels: LabelSets) -> AuditCounts:
     low, high = audited.scale
     grades = np.unique(np.concatenate((given[given >= 0], said[said >= 0], np.arange(low, high + 1), [low, high])))
     return AuditCounts(rows, np.searchsorted(grades, said[rows]), query, stratum, population, grades)
-
-
-class _Worth(NamedTuple):
-    """What passages are worth to a run: weight of their rank times gain of their grade.
-
-    Attributes:
-        gains: [grade] gain, the greatest in size 1 or -1.
-        expected: [row] weight, expected over tie orders.
-        lowest: [row] least weight over tie orders.
-        highest: [row] greatest weight.
-        constant: [query] value that does not depend on labels.
-        there: [query] whether the query counts.
-        owner: [row] index of its query.
-    """
-
-    gains: Floats
-    expected: Floats
-    lowest: Floats
-    highest: Floats
-    constant: Floats
-    there: Bools
-    owner: Ints
-
-
-def _worth(side: Sides, measure: Measure, grades: Floats) -> _Worth | str:
-    """The worth of passages to a run; or why the measure has none."""
-    if measure.name in NORMALIZED:
-        return f"its norm depends on the labels too, so that it is no sum over them; take {NORMALIZED[measure.name]}"
-    if measure.name not in ADDITIVE:
-        return f"it is no sum over passages; take one of {', '.join(ADDITIVE)}"
-    checked = contributions(side, measure)
-    if isinstance(checked, str):
-        return checked
-    policy = side.labels.policy.of(measure.innermost.name)
-    settled, standings = measure.under(policy), side.judge(policy)
-    single = single_lists(standings)
-    rows = len(side.labels.judge.frame)
-    tables = np.zeros((3, len(grades), rows))
-    judged = single.grade >= 0
-    for at, grade in enumerate(grades.tolist()):
-        values = settled.evaluate(
-            replace(
-                single,
-                grade=np.where(judged, grade, single.grade),
-                pool_grade=np.where(single.pool_grade >= 0, grade, single.pool_grade),
-            )
-        )
-        for kind, name in enumerate(("expected", "lowest", "highest")):
-            tables[kind, at, standings.item] = np.where(judged, getattr(values, name), 0.0)
-    sums = tables[0].sum(axis=1)
-    top = int(np.abs(sums).argmax())
-    gains = sums / sums[top] if sums[top] else np.zeros(len(grades))
-    weights = tables[:, top]
-    if not np.allclose(tables[0], gains[:, None] * weights[0], atol=ROUNDING):
-        return "with these parameters a grade is not worth the same at every rank"
-    return _Worth(gains, weights[0], weights[1], weights[2], checked.constant, checked.there, side.labels.owner)
-
-
-class _Pair(NamedTuple):
-    """The difference of two runs as a sum over passages, in the direction of the leading run.
-
-    Attributes:
-        measure: the measure.
-        weights: [row] a_d, expected over tie orders; of the leading run less the other.
-        least: [row] a_d at the worst orders of ties.
-        gains: [grade] gains.
-        own: [row] gain of the judge's grade.
-        classes: [row] index of the judge's grade; below 0 where it gave none.
-        constant: part of the difference that does not depend on labels.
-        difference: first - second by the judge's labels.
-        direction: 1 where this is the difference of the sum, -1 where it is of the other sign.
-    """
-
-    measure: Measure
-    weights: Floats
-    least: Floats
-    gains: Floats
-    own: Floats
-    classes: Ints
-    constant: float
-    difference: float
-    direction: float
-
-    @classmethod
-    def of(cls, measure: Measure, first: _Worth, second: _Worth, classes: Ints, counts: AuditCounts) -> _Pair:
-        """The pair, with the run in the lead first."""
-        there = first.there & second.there
-        number = max(int(there.sum()), 1)
-        counted = there[first.owner] & (classes >= 0)
-        gains = first.gains if np.abs(first.gains).any() else second.gains
-        own = np.where(classes >= 0, gains[classes], 0.0)
-        constant = float((first.constant - second.constant)[there].sum()) / number
-        apart = np.where(counted, first.expected - second.expected, 0.0) / number
-        difference = float(apart @ own) + constant
-        direction = -1.0 if difference < 0 else 1.0
-        lead, other = (first, second) if direction > 0 else (second, first)
-        least = np.where(counted, lead.lowest - other.highest, 0.0) / number
-        return cls(measure, direction * apart, least, gains, own, classes, direction * constant, difference, direction)
-
-    def by_system(self) -> Ints:
-        """[row] classes by grade and by the run that a passage favors, or none."""
-        side = np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 2))
-        return np.where(self.classes >= 0, 3 * self.classes + side, -1).astype(np.int64)
-
-    def verdict(
-        self, first: str, second: str, classes: Ints, bounds: ErrorBounds, counts: AuditCounts
-    ) -> BoundedVerdict:
-        """Whether the leading run leads for all label tables inside the bounds.
-
-        Args:
-            first: name of the first run.
-            second: name of the second run.
-            classes: [row] index of its class; below 0 for rows of no class.
-            bounds: how many passages of each class have each grade.
-            counts: people's labels, which every table keeps.
-        """
-        seen = np.zeros(bounds.least.shape, dtype=np.int64)
-        np.add.at(seen, (classes[counts.rows], counts.grade), 1)
-        open_bounds = bounds._replace(least=bounds.least - seen, most=bounds.most - seen)
-        classes, said = classes.copy(), self.gains[counts.grade]
-        classes[counts.rows] = -1
-
-        def worst_of(weights: Floats) -> float:
-            return worst_difference(weights, classes, self.gains, open_bounds) + float(weights[counts.rows] @ said)
-
-        worst = worst_of(self.weights) + self.constant
-        best = self.constant - worst_of(-self.weights)
-        with_ties = worst
-        if (self.least < self.weights - ROUNDING * np.abs(self.weights)).any():
-            # Gains below 0 would ask for the greatest weights.
-            with_ties = worst_of(self.least) + self.constant if (self.gains >= 0).all() else math.nan
-        judged, margin = self.classes >= 0, abs(self.difference)
-        verdict = EQUAL if margin <= NO_DIFFERENCE else ROBUST if worst > NO_DIFFERENCE else DEPENDS
-        turning = None
-        if verdict != EQUAL:
-            turning = labels_to_turn(self.weights[judged], self.own[judged], self.gains, margin)
-        low, high = sorted((self.direction * worst, self.direction * best))
-        return BoundedVerdict(
-            str(self.measure),
-            first,
-            second,
-            self.difference,
-            low,
-            high,
-            self.direction * with_ties,
-            turning,
-            int(judged.sum()),
-            verdict,
-        )
