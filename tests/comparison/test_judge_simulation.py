@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*order of document ids")
 MEASURES = parse_list("P(rel=2)@5 DCG@10")
 
 
-def tried(worlds: int, design: str, favor: float, error: str) -> None:
+def tried(worlds: int, design: str, favor: float, error: str, measures: list[tv.Measure] = MEASURES) -> None:
     robust, wrong, wrong_inside, pairs, inside, judge_wrong = 0, 0, 0, 0, 0, 0
     for seed in range(worlds):
         rng = np.random.default_rng(seed)
@@ -37,10 +37,10 @@ def tried(worlds: int, design: str, favor: float, error: str) -> None:
         np.add.at(table, (own, true), 1)
         holds = bool(((bounds.least <= table) & (table <= bounds.most)).all())
         inside += holds
-        by_people = {run.name: tv.evaluate(run, found.people, MEASURES).expected.mean(axis=0) for run in found.runs}
-        verdicts, _ = bounded_verdicts(found.runs, found.judge, found.audit, MEASURES, OURS, error=error)
+        by_people = {run.name: tv.evaluate(run, found.people, measures).expected.mean(axis=0) for run in found.runs}
+        verdicts, _ = bounded_verdicts(found.runs, found.judge, found.audit, measures, OURS, error=error)
         for verdict in verdicts:
-            at = [str(measure) for measure in MEASURES].index(verdict.measure)
+            at = [str(measure) for measure in measures].index(verdict.measure)
             truth = by_people[verdict.first][at] - by_people[verdict.second][at]
             pairs += 1
             turned = truth * np.sign(verdict.difference) <= 0
@@ -70,6 +70,13 @@ def test_no_robust_verdict_is_wrong_where_the_judge_stays_inside_its_bounds(desi
 @pytest.mark.parametrize("design", ["queries", "documents"])
 def test_a_judge_that_favors_one_system(design) -> None:
     tried(200, design, 0.4, "by-system")
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("favor", [0.0, 0.4])
+@pytest.mark.parametrize("design", ["queries", "documents"])
+def test_measures_with_a_norm_of_labels(design, favor) -> None:
+    tried(250, design, favor, "bounded", parse_list("nDCG@10 R(rel=2)@5"))
 
 
 def test_some_worlds() -> None:

@@ -32,8 +32,8 @@ class LabelAndJudgeOptions(LabelOptions):
         typer.Option(
             rich_help_panel=JUDGED,
             help="Whether a difference has one sign for every judge whose errors an audit does not exclude: bounded by "
-            "grade, or by-system, apart for the passages that favor either run. Of sums over passages: P, DCG, RBP, "
-            "Hits, P4+, Harm. Needs --audit, or a golden set with an audit.",
+            "grade, or by-system, apart for the passages that favor either run. Of P, DCG, RBP, Hits, P4+, Harm; "
+            "bounds of nDCG and R. Needs --audit, or a golden set with an audit.",
         ),
     ] = None
 

@@ -16,6 +16,7 @@ from trueval.measures import parse_list
 from trueval.policy.policy import OURS
 
 MEASURES = parse_list("P(rel=2)@5 DCG@5 RBP(rel=2) Hits(rel=2)@5")
+RATIOS = parse_list("nDCG@5 R(rel=2)@5 nDCG(gain='exp') R")
 
 
 def difference(measure, runs, labels) -> float:
@@ -35,9 +36,9 @@ def test_the_ends_hold_the_difference_by_people_where_their_labels_are_inside(de
         np.add.at(true, (own, found.people.frame["grade"].to_numpy().astype(int)), 1)
         holds = bool(((bounds.least <= true) & (true <= bounds.most)).all())
         inside += holds
-        verdicts, refused = bounded_verdicts(found.runs, found.judge, found.audit, MEASURES, OURS)
+        verdicts, refused = bounded_verdicts(found.runs, found.judge, found.audit, [*MEASURES, *RATIOS], OURS)
         assert not refused
-        for verdict, measure in zip(verdicts, MEASURES, strict=True):
+        for verdict, measure in zip(verdicts, [*MEASURES, *RATIOS], strict=True):
             assert verdict.difference == pytest.approx(difference(measure, found.runs, found.judge), abs=1e-12)
             if holds:
                 assert verdict.low - 1e-12 <= difference(measure, found.runs, found.people) <= verdict.high + 1e-12
@@ -48,8 +49,9 @@ def test_the_ends_hold_the_difference_by_people_where_their_labels_are_inside(de
 
 def test_an_audit_of_everything_leaves_one_difference() -> None:
     found = world(np.random.default_rng(3), queries=10, documents=6, size=10)
-    verdicts, _ = bounded_verdicts(found.runs, found.judge, found.audit, MEASURES[:2], OURS)
-    for verdict, measure in zip(verdicts, MEASURES[:2], strict=True):
+    measures = [*MEASURES[:2], *RATIOS[:2]]
+    verdicts, _ = bounded_verdicts(found.runs, found.judge, found.audit, measures, OURS)
+    for verdict, measure in zip(verdicts, measures, strict=True):
         by_people = difference(measure, found.runs, found.people)
         assert verdict.low == pytest.approx(by_people, abs=1e-12)
         assert verdict.high == pytest.approx(by_people, abs=1e-12)
@@ -84,13 +86,15 @@ def test_a_judge_that_favors_a_system_is_bounded_by_system() -> None:
     assert by_system.low != by_grade.low
 
 
-def test_measures_with_a_norm_of_labels_are_refused_with_the_sum_to_take() -> None:
+def test_measures_that_are_no_sum_over_passages_are_refused_with_what_to_take() -> None:
     found = world(np.random.default_rng(1), queries=10, documents=6, size=8)
-    verdicts, refused = bounded_verdicts(found.runs, found.judge, found.audit, parse_list("nDCG@5 RR@5"), OURS)
+    measures = parse_list("F1(rel=2)@5 RR@5 nDCG(base='list')@5")
+    verdicts, refused = bounded_verdicts(found.runs, found.judge, found.audit, measures, OURS)
     assert not verdicts
     assert refused == [
-        "nDCG@5: its norm depends on the labels too, so that it is no sum over them; take DCG.",
-        "RR@5: it is no sum over passages; take one of P, Hits, DCG, RBP, P4+, Harm.",
+        "F1(rel=2)@5: its norm depends on the labels too, so that it is no sum over them; take P.",
+        "RR@5: it is no sum over passages; take one of P, Hits, DCG, RBP, P4+, Harm, nDCG, R.",
+        "nDCG(base='list')@5: base='list' makes its norm one of the list, which other labels change in other ways.",
     ]
     with pytest.raises(PolicyError, match="--judge-error must be one of bounded, by-system"):
         bounded_verdicts(found.runs, found.judge, found.audit, MEASURES, OURS, error="none")
@@ -160,3 +164,23 @@ def test_a_comparison_in_python_takes_other_judges_and_an_audit() -> None:
         tv.compare([first, second], found.judge, "DCG@10", judge_error="bounded")
     with pytest.raises(InputError, match="'judgments' is that of the judgments themselves"):
         tv.compare([first, second], found.judge, "DCG@10", judges={"judgments": found.people})
+
+
+def test_a_lead_in_ndcg_is_robust_where_few_labels_can_be_wrong_and_ends_where_many_can() -> None:
+    """The first run lists by people's grades, the last against them; every query has been audited, or few have."""
+    found = world(np.random.default_rng(2), queries=30, documents=8, size=29, errors=0.01)
+    grades = found.people.frame["grade"].to_numpy().reshape(30, 8)
+    runs = [
+        tv.Run.of(
+            {f"q{q}": {f"d{d}": float(sign * row[d]) for d in range(8)} for q, row in enumerate(grades)}, name=name
+        )
+        for name, sign in (("good", 1), ("bad", -1))
+    ]
+    measures = parse_list("nDCG@5 R(rel=2)@3")
+    for verdict in bounded_verdicts(runs, found.judge, found.audit, measures, OURS)[0]:
+        assert (verdict.verdict, verdict.turning) == ("robust", None)
+        assert 0 < verdict.low < verdict.difference
+    few = world(np.random.default_rng(2), queries=30, documents=8, size=4, errors=0.01).audit
+    for verdict in bounded_verdicts(runs, found.judge, few, measures, OURS)[0]:
+        assert verdict.verdict == "depends on the judge"
+        assert verdict.low < 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 ROBUST = "robust"
 DEPENDS = "depends on the judge"
 EQUAL = "no difference"
+UNDECIDED = "not shown"
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,14 @@ class BoundedVerdict:
         second: name of the second run.
         difference: mean difference, first - second, by the judge's labels.
         low: least difference over all label tables inside the bounds that keep people's labels, expected over tie
-            orders.
+            orders; of nDCG and recall a bound that no table may reach, as are the next two.
         high: greatest one.
         with_ties: the end nearer to 0, or beyond it, whatever the orders of ties; a bound, which no order may reach.
-        turning: least number of labels whose change makes the leading run lose its lead; None where no number does.
+        turning: least number of labels whose change makes the leading run lose its lead; None where no number does, and
+            for nDCG and recall.
         labels: number of judged passages.
-        verdict: "robust" where the lead has one sign for all tables, "depends on the judge", or "no difference".
+        verdict: "robust" where the lead has one sign for all tables, "depends on the judge" where a table ends it, "not
+            shown" where bounds of nDCG or recall leave that open, or "no difference".
     """
 
     measure: str

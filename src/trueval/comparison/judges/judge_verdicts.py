@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from trueval.comparison.judges.error_bounds import AuditCounts, bound_errors
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, BoundedVerdict, JudgeVerdict, JudgeVerdicts
 from trueval.comparison.judges.pair_bounds import GainWeights, PairBounds, gain_weights
+from trueval.comparison.judges.ratio_bounds import SUMS, RatioBounds, RatioWeights, ratio_weights
 from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.both_labels import LabelSets, Sides
 from trueval.comparison.labels.judge_scales import check_scales
@@ -172,18 +173,20 @@ def bounded_verdicts(
     refused: list[str] = []
     pairs = _pairs([run.name for run in runs], baseline)
     by_grade = bound_errors(counts, classes, level) if error == BOUNDED else None
-    sums: list[tuple[Measure, list[GainWeights]]] = []
+    sums: list[tuple[Measure, list[GainWeights | RatioWeights]]] = []
     for measure in measures:
-        worths = [gain_weights(side, measure, counts.grades) for side in sides]
-        if texts := [each for each in worths if isinstance(each, str)]:
+        of_run = ratio_weights if measure.name in SUMS else gain_weights
+        weights = [of_run(side, measure, counts.grades) for side in sides]
+        if texts := [each for each in weights if isinstance(each, str)]:
             refused.append(f"{measure}: {texts[0]}.")
         else:
-            sums.append((measure, [each for each in worths if not isinstance(each, str)]))
+            sums.append((measure, [each for each in weights if not isinstance(each, str)]))
     # By system each pair and measure has classes, and so bounds, of its own: Bonferroni over them too.
     of_each = 1 - (1 - level) / max(len(sums) * len(pairs), 1)
     for measure, known in sums:
         for first, second in pairs:
-            pair = PairBounds.of(measure, known[first], known[second], classes, counts)
+            bound: Any = RatioBounds if isinstance(known[first], RatioWeights) else PairBounds
+            pair = bound.of(measure, known[first], known[second], classes, counts)
             own = classes if by_grade else pair.by_system()
             bounds = by_grade or bound_errors(counts, own, of_each)
             found.append(pair.verdict(runs[first].name, runs[second].name, own, bounds, counts))

@@ -48,7 +48,7 @@ def gain_weights(side: Sides, measure: Measure, grades: Floats) -> GainWeights |
     if measure.name in NORMALIZED:
         return f"its norm depends on the labels too, so that it is no sum over them; take {NORMALIZED[measure.name]}"
     if measure.name not in ADDITIVE:
-        return f"it is no sum over passages; take one of {', '.join(ADDITIVE)}"
+        return f"it is no sum over passages; take one of {', '.join(ADDITIVE)}, nDCG, R"
     checked = contributions(side, measure)
     if isinstance(checked, str):
         return checked

@@ -57,34 +57,94 @@ def worst_difference(weights: Floats, classes: Ints, gains: Floats, bounds: Erro
     -1.0
     """
     return sum(
-        _of_class(np.sort(weights[classes == at]), gains, bounds.least[at], bounds.most[at])
+        _ClassTable.of(np.sort(weights[classes == at]), gains, bounds.least[at], bounds.most[at]).least()
         for at in range(len(bounds.least))
     )
 
 
-def _of_class(ascending: Floats, gains: Floats, least: Ints, most: Ints) -> float:
-    """The least sum of one class, by dynamic programming from the highest gain down."""
-    number = len(ascending)
-    levels, which = np.unique(gains, return_inverse=True)
-    low = np.bincount(which, least, len(levels)).astype(np.int64)
-    high = np.minimum(np.bincount(which, most, len(levels)).astype(np.int64), number)
-    if (low > high).any() or low.sum() > number or high.sum() < number:
-        raise InputError("No labels are inside the bounds on the judge's errors. Check the counts of the audit.")
-    sums = np.concatenate(([0.0], np.cumsum(ascending)))  # F
-    # M_t can be as low as the least of the levels above, or what the most of those below leave.
-    above_least, above_most = np.cumsum(low[::-1])[::-1], np.cumsum(high[::-1])[::-1]
-    below_least, below_most = np.cumsum(low) - low, np.cumsum(high) - high
-    first, last = np.maximum(above_least, number - below_most), np.minimum(above_most, number - below_least)
-    # best[m] is the least sum of all levels above, with first + m passages in them; it is convex in m.
-    best, start = np.zeros(1), 0
-    for level in range(len(levels) - 1, 0, -1):
-        places = np.arange(first[level], last[level] + 1)
-        step = (levels[level] - levels[level - 1]) * sums[places]
-        best = _window(best, places - high[level] - start, places - low[level] - start) + step
-        start = int(first[level])
-    # All passages have the lowest level or more.
-    begin, end = number - int(high[0]) - start, number - int(low[0]) - start
-    return float(levels[0] * sums[-1] + best[max(begin, 0) : end + 1].min())
+def worst_labels(weights: Floats, classes: Ints, gains: Floats, bounds: ErrorBounds) -> Ints:
+    """[passage] grades of a table with the least sum of weight times gain; of equal gains the first grade.
+
+    Args:
+        weights: as in worst_difference.
+        classes: as there; passages of no class get the lowest gain.
+        gains: as there.
+        bounds: as there.
+
+    Raises:
+        InputError: no table is inside the bounds.
+    """
+    _, first = np.unique(gains, return_index=True)
+    found = np.full(len(weights), first[0])
+    for at in range(len(bounds.least)):
+        inside = np.flatnonzero(classes == at)
+        inside = inside[np.argsort(weights[inside], kind="stable")]
+        above = _ClassTable.of(weights[inside], gains, bounds.least[at], bounds.most[at]).counts()
+        found[inside] = first[(np.arange(len(inside))[:, None] < above[1:]).sum(axis=1)]
+    return found
+
+
+class _ClassTable(NamedTuple):
+    """The least sums of one class, by dynamic programming from the highest gain down.
+
+    Attributes:
+        levels: [level] different gains, ascending.
+        low: [level] at least so many passages have it.
+        high: [level] at most so many.
+        first: [level] least number of passages of this level or more.
+        best: [level] least sum of this level and all above, by the number of passages in them less the first; convex.
+        number: number of passages.
+        total: sum of their weights.
+    """
+
+    levels: Floats
+    low: Ints
+    high: Ints
+    first: Ints
+    best: list[Floats]
+    number: int
+    total: float
+
+    @classmethod
+    def of(cls, ascending: Floats, gains: Floats, least: Ints, most: Ints) -> _ClassTable:
+        """The table of a class, its passages' weights ascending."""
+        number = len(ascending)
+        levels, which = np.unique(gains, return_inverse=True)
+        low = np.bincount(which, least, len(levels)).astype(np.int64)
+        high = np.minimum(np.bincount(which, most, len(levels)).astype(np.int64), number)
+        if (low > high).any() or low.sum() > number or high.sum() < number:
+            raise InputError("No labels are inside the bounds on the judge's errors. Check the counts of the audit.")
+        sums = np.concatenate(([0.0], np.cumsum(ascending)))  # F
+        # M_t can be as low as the least of the levels above, or what the most of those below leave.
+        above_least, above_most = np.cumsum(low[::-1])[::-1], np.cumsum(high[::-1])[::-1]
+        below_least, below_most = np.cumsum(low) - low, np.cumsum(high) - high
+        first, last = np.maximum(above_least, number - below_most), np.minimum(above_most, number - below_least)
+        best, start = [np.zeros(1)], 0
+        for level in range(len(levels) - 1, 0, -1):
+            places = np.arange(first[level], last[level] + 1)
+            step = (levels[level] - levels[level - 1]) * sums[places]
+            best.insert(0, _window(best[0], places - high[level] - start, places - low[level] - start) + step)
+            start = int(first[level])
+        return cls(levels, low, high, np.append(first, 0), [np.zeros(0), *best], number, float(sums[-1]))
+
+    def _choices(self, level: int, number: int) -> tuple[int, int]:
+        """First and last index into `best` of the level above, with so many passages of this level or more."""
+        start, size = int(self.first[level + 1]), len(self.best[level + 1])
+        begin, end = number - int(self.high[level]) - start, number - int(self.low[level]) - start
+        return max(begin, 0), min(end, size - 1)
+
+    def least(self) -> float:
+        """The least sum."""
+        begin, end = self._choices(0, self.number)
+        return float(self.levels[0] * self.total + self.best[1][begin : end + 1].min())
+
+    def counts(self) -> Ints:
+        """[level] number of passages of this level or more, in a table with the least sum."""
+        found = [self.number]
+        for level in range(len(self.levels) - 1):
+            begin, end = self._choices(level, found[-1])
+            found.append(int(self.first[level + 1]) + begin + int(self.best[level + 1][begin : end + 1].argmin()))
+        return np.array(found)
 
 
 def _window(values: Floats, first: Ints, last: Ints) -> Floats:

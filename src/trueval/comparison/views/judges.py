@@ -98,7 +98,8 @@ def judge_sections(found: JudgeVerdicts | None) -> Iterator[Section]:
     if sheets:
         words = (
             "any judge: the least and the greatest difference over all labels that the audit does not exclude, at "
-            f"level {found.level:.4g} for all bounds together. labels to turn: the fewest whose change ends the lead."
+            f"level {found.level:.4g} for all bounds together; of nDCG and R ends that no labels may reach. labels to "
+            "turn: the fewest whose change ends the lead."
         )
         yield Section(TITLE, sheets, words if found.bounded else "")
 
