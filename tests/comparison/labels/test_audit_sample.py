@@ -78,7 +78,10 @@ def test_peoples_grades_take_the_place_of_the_judges_and_leave_the_rest(tmp_path
         ({"sample": {**SAMPLE, "scale": 5}}, r"sample\.json: damaged"),
         ({"sample": {**SAMPLE, "strata": [{"name": "low"}]}}, r"sample\.json: damaged \('population'\)"),
         ({"sample": {**SAMPLE, "strata": [{"name": "low", "population": 0}]}}, r"sample\.json: damaged"),
-        ({"sample": {**SAMPLE, "design": "both"}}, r"the design must be one of queries, documents\. Got 'both'"),
+        (
+            {"sample": {**SAMPLE, "design": "both"}},
+            r"the design must be one of queries, documents, poisson\. Got 'both'",
+        ),
         ({"items": [ITEMS[0], ITEMS[0]]}, r"items\.jsonl:2: document 'a' of query 'q1' appears twice"),
         ({"items": [{**ITEMS[0], "stratum": "odd"}]}, r"items\.jsonl:1: the stratum 'odd' is not in sample\.json"),
         ({"items": [ITEMS[0], {**ITEMS[1], "document": None}]}, r'items\.jsonl:2: "query" and "document" must be ids'),

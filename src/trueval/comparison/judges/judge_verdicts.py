@@ -10,10 +10,11 @@ import numpy as np
 
 from trueval.comparison.judges.error_bounds import AuditCounts, bound_errors
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, BoundedVerdict, JudgeVerdict, JudgeVerdicts
-from trueval.comparison.judges.pair_bounds import GainWeights, PairBounds, gain_weights
+from trueval.comparison.judges.pair_bounds import PairBounds, gain_weights
 from trueval.comparison.judges.ratio_bounds import SUMS, RatioBounds, RatioWeights, ratio_weights
 from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.both_labels import LabelSets, Sides
+from trueval.comparison.labels.gain_weights import GainWeights, scale_of
 from trueval.comparison.labels.judge_scales import check_scales
 from trueval.comparison.verdict import NO_DIFFERENCE
 from trueval.errors import InputError, PolicyError
@@ -163,6 +164,11 @@ def bounded_verdicts(
     """
     if error not in ERRORS:
         raise PolicyError(f"--judge-error must be one of {', '.join(ERRORS)}. Got {error!r}.")
+    if audited.batches is not None:
+        raise InputError(
+            "--judge-error needs an audit of whole queries or of passages with equal chances inside strata: this one "
+            "was drawn for a decision. Draw another with trueval golden audit --out."
+        )
     labels = LabelSets(judgments, audited, policy)
     labels.check()
     sides = [Sides.of(run, labels) for run in runs]
@@ -202,8 +208,7 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:
 
 def _audit_counts(labels: LabelSets) -> AuditCounts:
     """People's labels by row of the judgments, on the scale of all grades that judge or people gave, or could."""
-    audited, frame = labels.audited, labels.judge.frame
-    given = frame["grade"].to_numpy()
+    audited = labels.audited
     said = labels.people.frame["grade"].to_numpy()
     rows = labels.graded["row"].to_numpy().astype(np.int64)
     query = labels.owner[rows]
@@ -215,6 +220,5 @@ def _audit_counts(labels: LabelSets) -> AuditCounts:
         population = np.array([float(audited.population[name]) for name in names])
     else:
         rows, query = rows[labels.whole[query]], query[labels.whole[query]]
-    low, high = audited.scale
-    grades = np.unique(np.concatenate((given[given >= 0], said[said >= 0], np.arange(low, high + 1), [low, high])))
+    grades = scale_of(labels)
     return AuditCounts(rows, np.searchsorted(grades, said[rows]), query, stratum, population, grades)

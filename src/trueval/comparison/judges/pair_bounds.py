@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,35 +11,11 @@ from trueval.comparison.judges.error_bounds import AuditCounts
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, BoundedVerdict
 from trueval.comparison.judges.worst_labels import ErrorBounds, labels_to_turn, worst_difference
 from trueval.comparison.labels.both_labels import Sides
-from trueval.comparison.labels.contributions import ADDITIVE, NORMALIZED, contributions, single_lists
+from trueval.comparison.labels.contributions import ADDITIVE, NORMALIZED, contributions
+from trueval.comparison.labels.gain_weights import ROUNDING, GainWeights, weigh_gains
 from trueval.comparison.verdict import NO_DIFFERENCE
 from trueval.measures import Measure
-from trueval.standings.standings import Bools, Floats, Ints
-
-# Gains of all runs agree to this, or the measure is no sum of weight times gain.
-ROUNDING: Final = 1e-9
-
-
-class GainWeights(NamedTuple):
-    """What passages are worth to a run: weight of their rank times gain of their grade.
-
-    Attributes:
-        gains: [grade] gain, the greatest in size 1 or -1.
-        expected: [row] weight, expected over tie orders.
-        lowest: [row] least weight over tie orders.
-        highest: [row] greatest weight.
-        constant: [query] value that does not depend on labels.
-        there: [query] whether the query counts.
-        owner: [row] index of its query.
-    """
-
-    gains: Floats
-    expected: Floats
-    lowest: Floats
-    highest: Floats
-    constant: Floats
-    there: Bools
-    owner: Ints
+from trueval.standings.standings import Floats, Ints
 
 
 def gain_weights(side: Sides, measure: Measure, grades: Floats) -> GainWeights | str:
@@ -49,32 +24,8 @@ def gain_weights(side: Sides, measure: Measure, grades: Floats) -> GainWeights |
         return f"its norm depends on the labels too, so that it is no sum over them; take {NORMALIZED[measure.name]}"
     if measure.name not in ADDITIVE:
         return f"it is no sum over passages; take one of {', '.join(ADDITIVE)}, nDCG, R"
-    checked = contributions(side, measure)
-    if isinstance(checked, str):
-        return checked
-    policy = side.labels.policy.of(measure.innermost.name)
-    settled, standings = measure.under(policy), side.judge(policy)
-    single = single_lists(standings)
-    rows = len(side.labels.judge.frame)
-    tables = np.zeros((3, len(grades), rows))
-    judged = single.grade >= 0
-    for at, grade in enumerate(grades.tolist()):
-        values = settled.evaluate(
-            replace(
-                single,
-                grade=np.where(judged, grade, single.grade),
-                pool_grade=np.where(single.pool_grade >= 0, grade, single.pool_grade),
-            )
-        )
-        for kind, name in enumerate(("expected", "lowest", "highest")):
-            tables[kind, at, standings.item] = np.where(judged, getattr(values, name), 0.0)
-    sums = tables[0].sum(axis=1)
-    top = int(np.abs(sums).argmax())
-    gains = sums / sums[top] if sums[top] else np.zeros(len(grades))
-    weights = tables[:, top]
-    if not np.allclose(tables[0], gains[:, None] * weights[0], atol=ROUNDING):
-        return "with these parameters a grade is not worth the same at every rank"
-    return GainWeights(gains, weights[0], weights[1], weights[2], checked.constant, checked.there, side.labels.owner)
+    added = contributions(side, measure)
+    return added if isinstance(added, str) else weigh_gains(side, measure, grades, added)
 
 
 class PairBounds(NamedTuple):

@@ -10,10 +10,11 @@ import numpy as np
 
 from trueval.comparison.judges.error_bounds import AuditCounts
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, UNDECIDED, BoundedVerdict
-from trueval.comparison.judges.pair_bounds import ROUNDING, GainWeights, gain_weights
+from trueval.comparison.judges.pair_bounds import gain_weights
 from trueval.comparison.judges.worst_labels import ErrorBounds
 from trueval.comparison.judges.worst_ratios import RatioSums, worst_ratio
 from trueval.comparison.labels.both_labels import Sides
+from trueval.comparison.labels.gain_weights import ROUNDING, GainWeights
 from trueval.comparison.verdict import NO_DIFFERENCE
 from trueval.measures import Measure, parse
 from trueval.measures.parameters import gains_of

@@ -3,6 +3,7 @@
     sample.json     design, scale, and the strata with their populations
     items.jsonl     every passage of the sample, in the order in which it is served
     people.jsonl    people's labels of the passages seen so far
+    population.jsonl  of the design `poisson`: every passage that can be drawn
 
 Source: docs/design/audit.md.
 """
@@ -10,6 +11,7 @@ Source: docs/design/audit.md.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
+from trueval.comparison.labels.audit_batches import KEYS, AuditBatches
 from trueval.errors import InputError, Place
 from trueval.files.json.jsonl_rows import decode_object
 from trueval.files.source.fingerprints import note_bytes
@@ -29,13 +32,14 @@ if TYPE_CHECKING:
 
 KIND: Final = "audit"
 FORMAT_VERSION: Final = 1  # files of the folder
-DESIGNS: Final = ("queries", "documents")
-SAMPLE, ITEMS, PEOPLE = "sample.json", "items.jsonl", "people.jsonl"
+DESIGNS: Final = ("queries", "documents", "poisson")
+SAMPLE, ITEMS, PEOPLE, POPULATION = "sample.json", "items.jsonl", "people.jsonl", "population.jsonl"
 TASK: Final = "grade"  # the task of grading passages
-KEYS: Final = ("query_id", "doc_id")
 ALL_QUERIES: Final = "queries"  # the only stratum of the design `queries`, whose population counts queries
 
 _ITEM: Final = {"query_id": pl.String, "doc_id": pl.String, "stratum": pl.String}
+_CHANCE: Final = {"query_id": pl.String, "doc_id": pl.String, "chance": pl.Float64, "batch": pl.Int64}
+_MEMBER: Final = {"query": pl.String, "document": pl.String}
 _LABEL: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
 
 
@@ -44,13 +48,14 @@ class AuditSample:
     """People's grades of a probability sample of judged passages.
 
     Attributes:
-        design: "queries" (every judged passage of queries drawn at random) or "documents" (passages drawn at random
-            inside strata).
+        design: "queries" (every judged passage of queries drawn at random), "documents" (passages drawn at random
+            inside strata) or "poisson" (passages drawn in batches, each with its own chance).
         items: query_id, doc_id, stratum of every passage of the sample, answered or not.
         labels: query_id, doc_id, grade of the answered passages; one grade each, whoever graded it.
         population: stratum → number of its passages; for the design "queries" {"queries": N}, number of queries.
         scale: least and greatest grade that people may assign.
         skipped: query and document of items that people saw but did not grade.
+        batches: chances and batches of the design "poisson"; None for the others.
 
     >>> items = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "stratum": ["queries"] * 2})
     >>> said = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "grade": [3.0]})
@@ -64,6 +69,7 @@ class AuditSample:
     population: Mapping[str, int]
     scale: tuple[float, float]
     skipped: frozenset[tuple[str, str]] = frozenset()
+    batches: AuditBatches | None = None
 
     def __post_init__(self) -> None:
         need_polars()
@@ -87,6 +93,7 @@ class AuditSample:
         items = _read_items(folder / ITEMS, about["population"], about["design"])
         labels, skipped = _read_people(folder / PEOPLE, items, about["scale"])
         rows = [(*ids, each.stratum) for ids, each in items.items()]
+        batches = _read_batches(folder, items, *about["plan"]) if about["design"] == "poisson" else None
         return cls(
             about["design"],
             pl.DataFrame(rows, schema=_ITEM, orient="row"),
@@ -94,6 +101,7 @@ class AuditSample:
             about["population"],
             about["scale"],
             frozenset(skipped),
+            batches,
         )
 
     def __repr__(self) -> str:
@@ -102,6 +110,8 @@ class AuditSample:
 
     def over(self, judgments: Judgments) -> Judgments:
         """The judgments with people's grades where they exist; other grades and the order of rows are unchanged.
+
+        Passages that can be drawn and that the judge did not grade are added, without a grade.
 
         Args:
             judgments: judgments of the judge.
@@ -112,6 +122,8 @@ class AuditSample:
         >>> audited.over(Judgments.from_dict({"q": {"a": 5, "b": 4}})).frame.rows()
         [('q', 'a', 3.0), ('q', 'b', 4.0)]
         """
+        if self.batches is not None:
+            judgments = self.batches.extend(judgments)
         said = self.labels.select(*KEYS, pl.col("grade").alias("said"))
         joined = judgments.frame.join(said, on=list(KEYS), how="left", maintain_order="left")
         frame = joined.with_columns(grade=pl.coalesce("said", "grade")).drop("said")
@@ -144,6 +156,10 @@ def _check(audited: AuditSample) -> None:
         if by_query
         else dict(audited.items.group_by("stratum").len().rows())
     )
+    if (audited.design == "poisson") != (audited.batches is not None):
+        raise place.error("the design poisson has chances and batches, and no other has. Put the files back.")
+    if audited.batches is not None:
+        audited.batches.check(place)
     for stratum, count in sampled.items():
         if audited.population.get(stratum, 0) < count:
             raise place.error(
@@ -181,12 +197,15 @@ def _read_sample(path: Path) -> dict[str, Any]:
         if not (math.isfinite(low) and math.isfinite(high) and low < high) or min(population.values(), default=0) < 1:
             raise ValueError("scale or population")
         design = str(about["design"])
+        batches = about["batches"] if design == "poisson" else []
+        precision = tuple(float(each["precision"]) for each in batches)
+        drawn = sum(each["passages"] is not None for each in batches)
     except (KeyError, TypeError, ValueError) as error:
         raise place.error(
             f'damaged ({error}): it must have "design", "scale" (least and greatest grade) and "strata" (name and '
-            "population each). Put the file back as it was drawn."
+            "population each), and of the design poisson batches. Put the file back as it was drawn."
         ) from None
-    return {"design": design, "scale": (low, high), "population": population}
+    return {"design": design, "scale": (low, high), "population": population, "plan": (precision, drawn)}
 
 
 def _rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -219,10 +238,14 @@ class _Item(NamedTuple):
     Attributes:
         name: name of the item; None where it has none.
         stratum: stratum it was drawn from.
+        chance: chance with which it was drawn, in the design `poisson`.
+        batch: its batch, in the design `poisson`.
     """
 
     name: Any
     stratum: str
+    chance: Any = None
+    batch: Any = None
 
 
 def _read_items(path: Path, population: Mapping[str, int], design: str) -> dict[tuple[str, str], _Item]:
@@ -234,8 +257,31 @@ def _read_items(path: Path, population: Mapping[str, int], design: str) -> dict[
             raise place.error(f"document {ids[1]!r} of query {ids[0]!r} appears twice. Keep one of the lines.")
         if design != "queries" and stratum not in population:
             raise place.error(f"the stratum {stratum!r} is not in {SAMPLE}. Put both files back as they were drawn.")
-        found[ids] = _Item(row.get("item"), stratum)
+        found[ids] = _Item(row.get("item"), stratum, row.get("chance"), row.get("batch"))
     return found
+
+
+def _read_batches(
+    folder: Path, items: Mapping[tuple[str, str], _Item], precision: tuple[float, ...], drawn: int
+) -> AuditBatches:
+    """The chances of items, and the passages that could be drawn."""
+    try:
+        rows = [(*ids, float(each.chance), int(each.batch)) for ids, each in items.items()]
+    except (TypeError, ValueError) as error:
+        raise Place(str(folder / ITEMS)).error(
+            f'an item has no "chance" or no "batch" ({error}). Put the file back as it was drawn.'
+        ) from None
+    place = Place(str(folder / POPULATION))
+    try:
+        population = pl.read_ndjson(io.BytesIO(_text(folder / POPULATION).encode()), schema=_MEMBER)
+    except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+        raise place.error(f"cannot be read ({error}). Put the file back as it was drawn.") from None
+    return AuditBatches(
+        pl.DataFrame(rows, schema=_CHANCE, orient="row"),
+        precision,
+        population.rename({"query": KEYS[0], "document": KEYS[1]}),
+        drawn,
+    )
 
 
 def _read_people(

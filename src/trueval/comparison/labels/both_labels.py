@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from trueval.comparison.labels.audit_sample import KEYS, AuditSample
+from trueval.comparison.labels.audit_batches import KEYS
+from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.prediction_powered import rounding_tolerance
 from trueval.errors import InputError, Place, PolicyError
 from trueval.evaluation.evaluate import evaluate_measure
@@ -107,6 +108,26 @@ class LabelSets:
             raise PolicyError(
                 "Corrections need judgments without facets: people grade passages, not facets. Remove their column."
             )
+        self._check_passages(place)
+        outside = self.judged.filter(~pl.col("grade").is_between(low, high))
+        if len(outside):
+            query, document, grade = outside.select(*KEYS, "grade").row(0)
+            raise place.error(
+                f"the judge gave document {document!r} of query {query!r} the grade {grade:g}, and people grade from "
+                f"{low:g} to {high:g}. Both must be on one scale: map the grades of both."
+            )
+
+    def _check_passages(self, place: Place) -> None:
+        """Refuse a sample of passages that are not in the judgments, or that was drawn from fewer or more."""
+        if self.audited.batches is not None:
+            members = self.audited.batches.members
+            strange = members.filter(~pl.col("query_id").is_in(self.judge.query_ids.implode()))
+            if len(strange):
+                raise place.error(
+                    f"query {strange['query_id'][0]!r} is in the audit and not judged here. Give the judgments that "
+                    "the sample was drawn from, or draw a new sample."
+                )
+            return
         strange = self.audited.items.join(self.judged, on=list(KEYS), how="anti")
         if len(strange):
             query, document = strange.select(KEYS).row(0)
@@ -121,13 +142,6 @@ class LabelSets:
             raise place.error(
                 f"{drawn_from:,} {what}, and the sample was drawn from {populations:,}. Give the judgments that it was "
                 "drawn from, or draw a new sample."
-            )
-        outside = self.judged.filter(~pl.col("grade").is_between(low, high))
-        if len(outside):
-            query, document, grade = outside.select(*KEYS, "grade").row(0)
-            raise place.error(
-                f"the judge gave document {document!r} of query {query!r} the grade {grade:g}, and people grade from "
-                f"{low:g} to {high:g}. Both must be on one scale: map the grades of both."
             )
 
 

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from trueval.comparison.labels.audit_batches import ALL_PASSAGES
 from trueval.comparison.labels.audit_sample import ALL_QUERIES, AuditSample, no_labels
 from trueval.comparison.labels.both_labels import LabelSets, Sides, never_differ
-from trueval.comparison.labels.contributions import contributions
+from trueval.comparison.labels.contributions import Contributions, contributions
 from trueval.comparison.labels.correction import CorrectedResults, Correction
 from trueval.comparison.labels.design_estimate import NEW, TARGETS, DesignEstimate, varies, without_interval
 from trueval.comparison.labels.document_design import FEWEST, Strata, by_documents, merge_strata
+from trueval.comparison.labels.gain_weights import GainWeights, scale_of, weigh_gains
+from trueval.comparison.labels.poisson_design import batch_sample, by_chances
 from trueval.comparison.labels.query_design import by_queries
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import PLAIN, RELEVANT, Request, fill_defaults
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["CorrectedResults", "Correction", "correct", "correction_defaults"]
 
 # Default measures by design: from single passages, no measure with an estimated norm can be corrected.
-DEFAULTS: Final = {"queries": PLAIN, "documents": "P@10 DCG@10"}
+DEFAULTS: Final = {"queries": PLAIN, "documents": "P@10 DCG@10", "poisson": "P@10 DCG@10"}
 OF_PASSAGES: Final = "P4+@10 Harm@10"  # added where grades reach 4
 RUBRIC: Final = (1.0, 5.0)  # least and greatest grade
 OF_CONTEXTS: Final = f"RA-nWG@10 N-Recall4+@10 {OF_PASSAGES}"  # added where people graded whole queries from 1 to 5
@@ -104,6 +107,8 @@ def correct(
     if not len(audited.labels):
         raise no_labels(audited)
     parsed, chosen = correction_defaults(judge, audited, measures, policy, choices)
+    if audited.batches is not None:
+        judge = audited.batches.extend(judge)
     labels = LabelSets(judge, audited, chosen)
     labels.check()
     sides = {run.name: Sides.of(run, labels) for run in several}
@@ -138,7 +143,7 @@ def correction_defaults(
         MeasureError: a measure cannot be read.
         PolicyError: a choice is unknown.
     """
-    of_documents = audited.design == "documents"
+    of_documents = audited.design != "queries"
     beside = ""
     if of_documents and audited.scale[1] >= RELEVANT:
         beside = OF_PASSAGES
@@ -194,16 +199,28 @@ class _CorrectionSettings:
             return _mark_refused(empty, f"it is a {measure.definition.mean} mean over queries; correct {measure.inner}")
         if measure.needs_facets:
             return _mark_refused(empty, "it needs grades of facets, and people graded passages; no design has it")
-        design = self._by_queries if empty.design == "queries" else self._by_documents
-        return design(empty, measure, side, other)
-
-    def _by_documents(self, empty: Correction, measure: Measure, side: Sides, other: Sides | None) -> Correction:
+        if empty.design == "queries":
+            return self._by_queries(empty, measure, side, other)
         added = contributions(side, measure)
         taken = None if other is None else contributions(other, measure)
         if isinstance(added, str) or isinstance(taken, str):
             return _mark_refused(empty, added if isinstance(added, str) else str(taken))
-        if taken is not None:
-            added = added.less(taken)
+        less = added if taken is None else added.less(taken)
+        if self.labels.audited.batches is None:
+            return self._by_documents(empty, measure, less, side, other)
+        worth = weigh_gains(side, measure, scale_of(self.labels), added)
+        if isinstance(worth, str):
+            return _mark_refused(empty, worth)
+        if other is not None and taken is not None:
+            of_other = weigh_gains(other, measure, scale_of(self.labels), taken)
+            if isinstance(of_other, str):
+                return _mark_refused(empty, of_other)
+            worth = worth.less(of_other)
+        return self._by_chances(empty, less, worth, measure, side, other)
+
+    def _by_documents(
+        self, empty: Correction, measure: Measure, added: Contributions, side: Sides, other: Sides | None
+    ) -> Correction:
         labels, owner = self.labels, self.labels.owner
         rows = labels.graded["row"].to_numpy().astype(np.int64)
         number = int(added.there.sum())
@@ -218,6 +235,46 @@ class _CorrectionSettings:
         begun = replace(begun, judge=_mean(judge[added.there]))
         found = self._with_intervals(found, measure, side, other)
         return self._fill(begun, found, strata.names, self._document_warnings(strata))
+
+    def _by_chances(
+        self,
+        empty: Correction,
+        added: Contributions,
+        worth: GainWeights,
+        measure: Measure,
+        side: Sides,
+        other: Sides | None,
+    ) -> Correction:
+        """Correct a measure, or a difference, from batches of passages with known chances."""
+        sample, number = batch_sample(self.labels, worth), int(added.there.sum())
+        if isinstance(sample, str):
+            return _mark_refused(empty, sample)
+        if len(sample.gains) < FEWEST or number < FEWEST:
+            return _mark_refused(
+                empty,
+                f"at least 2 graded passages of batches that are answered as a whole, and 2 queries, are needed. Got "
+                f"{len(sample.gains)} and {number}",
+            )
+        found = by_chances(sample, added, self.target, self.level, empty.span)
+        found = self._with_intervals(found, measure, side, other)
+        judge = sum_by(sample.owner, added.judge, len(added.there)) + added.constant
+        queries = len(np.unique(sample.owner[sample.drawn.rows]))
+        begun = replace(empty, labels=len(sample.gains), queries=queries, judge_queries=number)
+        begun = replace(begun, judge=_mean(judge[added.there]))
+        return self._fill(begun, found, (ALL_PASSAGES,), self._batch_warnings())
+
+    def _batch_warnings(self) -> Iterator[str]:
+        """Warnings about a batch that is not answered, and passages that were skipped."""
+        audited = self.labels.audited
+        if audited.batches is not None:
+            left = len(audited.batches.open_ones(audited.labels, audited.skipped))
+            if left:
+                yield f"The last batch does not count yet: {count_phrase(left, 'passage is', 'passages are')} open."
+        if audited.skipped:
+            yield (
+                f"{count_phrase(len(audited.skipped), 'passage', 'passages')} that people skipped count as what people "
+                "said of passages with the same grade."
+            )
 
     def _document_warnings(self, strata: Strata) -> Iterator[str]:
         """Warnings about strata that were merged and passages that were skipped."""

@@ -179,10 +179,10 @@ class _OfQueries:
         squares = sum_by(units.stratum, left**2, len(scale))
         of_queries = float(units.factors / units.free @ (squares - (sums**2).sum(axis=0) / units.drawn))
         noise = (of_queries - variance / self.number) / (self.number - 1)
-        return max(0.0, spread - noise) / self.number, _degrees_of(counting, spread)
+        return max(0.0, spread - noise) / self.number, degrees_of_spread(counting, spread)
 
 
-def _degrees_of(values: Floats, spread: float) -> float:
+def degrees_of_spread(values: Floats, spread: float) -> float:
     """Degrees of freedom of the variance of given values."""
     one, number = np.array([spread]), float(len(values))
     moments = np.array([float(((values - values.mean()) ** 4).mean())])

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.comparison.labels.audit_sample import KEYS, SAMPLE, AuditSample, no_labels
+from trueval.comparison.labels.audit_batches import KEYS
+from trueval.comparison.labels.audit_sample import SAMPLE, AuditSample, no_labels
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content_hashes import judgments_hash
 from trueval.judgments import Judgments, judgments_file

@@ -51,6 +51,11 @@ class PeopleLabels:
                 "there is no audit. Make one with trueval golden audit, or name labels with --people."
             )
         audited, place = AuditSample.read(folder), Place(str(folder / PEOPLE))
+        if audited.batches is not None:
+            raise Place(str(folder / SAMPLE)).error(
+                "drawn for a decision, so its passages stand for different numbers of others, and agreement cannot be "
+                "computed from them. Draw an audit of its own with trueval golden audit --out."
+            )
         try:
             rows = tuple(read_lines(folder / PEOPLE)) if (folder / PEOPLE).is_file() else ()
             _check(rows, audited.scale)

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from trueval.comparison.labels.audit_sample import ITEMS, KEYS, SAMPLE, AuditSample
+from trueval.comparison.labels.audit_batches import KEYS
+from trueval.comparison.labels.audit_sample import ITEMS, SAMPLE, AuditSample
 from trueval.errors import InputError
 from trueval.golden.audit.sampling.sample_drawing import FOLDER
 from trueval.golden.build.stage_files import read_lines
