@@ -1,14 +1,14 @@
 """`trueval precision audit`: what a model's number formats do to a result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trueval.cli.caching import CacheFolder, cache_of
-from trueval.cli.estimates import DryRunFlag, show_dry_run
+from trueval.cli.caching import cache_of
+from trueval.cli.estimates import show_dry_run
 from trueval.cli.executors import executor_on
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
@@ -18,14 +18,13 @@ from trueval.cli.options import (
     Memory,
     OutputOptions,
     PolicyOptions,
-    QrelsFile,
-    Where,
     in_list,
     measures_of,
     with_groups,
 )
 from trueval.cli.output import check_folder, make_parent, save, show, talk_notes, write_atomically
 from trueval.cli.paths import with_roles
+from trueval.cli.precision.audit_options import DEFAULT_DTYPES, CollectionOptions, FormatOptions, SourceOptions
 from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
@@ -35,210 +34,8 @@ if TYPE_CHECKING:
     from trueval.precision.audit_result import Audit
     from trueval.precision.batch_result import BatchEffects
     from trueval.precision.stages_result import PipelineAudit
-    from trueval.run import Run
 
-DEFAULT_DTYPES = "bfloat16,float32"
-DEFAULT_SCORING = "model,float32"
 IN_CACHE = "Outputs of models are kept in the cache. The same command goes on from there."
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CollectionOptions:
-    """What to read of a collection, and which documents to score."""
-
-    panel: ClassVar = "Collection"
-
-    fields: Annotated[
-        str, typer.Option(metavar="LIST", help="Fields that make a document's text, separated by commas.")
-    ] = "title,text"
-    exclude_queries: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Queries to leave out: a JSON list, or one id a line.")
-    ] = None
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Look at the first N judged queries only.")] = (
-        None
-    )
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHOICE",
-            help="judged: every judged document of a query; corpus: every document; or a run file. "
-            "Default: the collection's own lists, else judged.",
-        ),
-    ] = None
-
-    qrels: QrelsFile = None
-
-    def read(self, place: str) -> "Collection":
-        """Read the collection."""
-        from trueval.collection import Collection
-
-        return Collection.read(place, fields=in_list(self.fields), qrels=self.qrels)
-
-    def candidate_source(self) -> "str | Run | None":
-        """The candidates, as `candidate_lists` takes them."""
-        from trueval.run import Run
-
-        # Names first: a run file called "judged" must be given with its folder.
-        named = self.candidates in (None, "judged", "corpus")
-        return self.candidates if named else Run.read(str(self.candidates))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FormatOptions:
-    """The formats that models run in, that scores are in, and that embeddings are stored in."""
-
-    panel: ClassVar = "Models"
-
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Formats that the models run in, separated by commas; of --logits those to look at. "
-            f"Default: {DEFAULT_DTYPES}; of --logits all.",
-        ),
-    ] = None
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Formats of the scores, separated by commas; model is the model's own dtype. Default: "
-            f"{DEFAULT_SCORING}; of --pipeline every format below float32.",
-        ),
-    ] = None
-    index_dtype: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Formats that document embeddings are stored in; model is the model's own. Default: model; of "
-            "--pipeline float16,bfloat16,int8, and it takes int4, binary, pq and opq too.",
-        ),
-    ] = None
-
-    @property
-    def of_models(self) -> list[str] | None:
-        """The formats that models run in; None if not chosen."""
-        return None if self.dtype is None else in_list(self.dtype)
-
-    @property
-    def of_scores(self) -> list[str]:
-        """The formats of scores."""
-        return in_list(self.scoring or DEFAULT_SCORING)
-
-    @property
-    def of_vectors(self) -> list[str]:
-        """The formats of stored embeddings."""
-        return in_list(self.index_dtype or "model")
-
-    @property
-    def of_stages(self) -> list[list[str] | None]:
-        """The formats of a pipeline's models, scores and vectors; None where not chosen."""
-        return [None if text is None else in_list(text) for text in (self.dtype, self.scoring, self.index_dtype)]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SourceOptions:
-    """The source of model outputs: models, or a file."""
-
-    panel: ClassVar = "Models"
-
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model", metavar="NAME_OR_PATH", help="Recipe, folder, hub id, or RECIPE:FOLDER_OR_ID. May be repeated."
-        ),
-    ] = None
-    logits: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
-        ),
-    ] = None
-    pipeline: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Pipeline to audit instead of a model: each of its stages in each format, apart and together.",
-        ),
-    ] = None
-    cache: CacheFolder = None
-    card: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a Markdown table for a model card too: release, formats, range, bias, and this command.",
-        ),
-    ] = None
-    on: Where = None
-    dry_run: DryRunFlag = False
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="paper: measures, formats, batches of 16, 4,096 tokens and policy of the paper's Appendix E, where "
-            "you give no others.",
-        ),
-    ] = None
-    reproduce: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE",
-            help="table1: run the paper's five models on its two data sets and print ours beside its numbers. "
-            "COLLECTION is then a folder with MIRACLReranking and AskUbuntuDupQuestions, by default of mteb; --model "
-            "NAME:FOLDER says where one of its models is.",
-        ),
-    ] = None
-    batch_sizes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Instead of formats, what batches alone do: run each model in batches of these sizes, such as 1,8,32.",
-        ),
-    ] = None
-
-    @property
-    def sizes(self) -> list[int]:
-        """The batch sizes to compare; none by default."""
-        texts = in_list(self.batch_sizes or "")
-        if not all(text.isdigit() and int(text) > 0 for text in texts) or len(set(texts)) == 1:
-            raise typer.BadParameter(
-                f"must be two or more different numbers of at least 1, such as 1,8,32. Got {self.batch_sizes!r}.",
-                param_hint="--batch-sizes",
-            )
-        return [int(text) for text in texts]
-
-    def check(self) -> None:
-        """Refuse both sources, and none, and batches of stored logits."""
-        if self.pipeline is not None:
-            self._check_pipeline()
-            return
-        if self.cache is not None:
-            raise typer.BadParameter("goes with --pipeline; models keep their outputs in --out.", param_hint="--cache")
-        if self.card is not None and (self.sizes or self.reproduce is not None or self.dry_run):
-            raise typer.BadParameter(
-                "goes with an audit of models, without --batch-sizes, --reproduce and --dry-run.", param_hint="--card"
-            )
-        if self.sizes and self.logits is not None:
-            raise typer.BadParameter("need models: stored logits have one batch size.", param_hint="--batch-sizes")
-        if self.reproduce is None and bool(self.models) == (self.logits is not None):
-            raise typer.BadParameter(
-                "give at least one, or --logits, or --pipeline, and only one of these.", param_hint="--model"
-            )
-
-    def _check_pipeline(self) -> None:
-        """Refuse what goes with models alone."""
-        given = {
-            "--model": self.models,
-            "--logits": self.logits,
-            "--batch-sizes": self.sizes,
-            "--dry-run": self.dry_run,
-            "--preset": self.preset,
-            "--reproduce": self.reproduce,
-            "--card": self.card,
-        }
-        for name, value in given.items():
-            if value:
-                raise typer.BadParameter("names its own models and how they run.", param_hint=f"--pipeline with {name}")
 
 
 @common_options("models", "logits", "pipeline", "dtype", "measures", "candidates", "qrels", "out", "form")
