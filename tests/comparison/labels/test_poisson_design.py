@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from trueval.comparison.labels.contributions import Contributions
 from trueval.comparison.labels.poisson_design import (
     GainPrediction,
     LabeledBatches,
@@ -167,7 +166,10 @@ def _sample(
     drawn = LabeledBatches(rows, np.zeros(len(rows), dtype=np.int64), chance[rows], np.ones(1))
     owner = np.repeat(np.arange(len(worth) // each), each)
     prediction = GainPrediction(judge, np.array([0.0, 1.0]))
-    return PoissonSample(worth, people[rows], drawn, prediction, owner, int((worth != 0).sum()))
+    there = np.ones(len(worth) // each, dtype=bool)
+    return PoissonSample(
+        worth, people[rows], drawn, prediction, owner, np.zeros(len(there)), there, int((worth != 0).sum())
+    )
 
 
 def test_the_mean_over_queries_has_constants_and_counts_only_those_that_are_there() -> None:
@@ -175,14 +177,13 @@ def test_the_mean_over_queries_has_constants_and_counts_only_those_that_are_ther
     worth, people, judge = _world(rng, 6, 5)
     there = np.array([True, True, False, True, True, True])
     worth = np.where(there[np.repeat(np.arange(6), 5)], worth, 0.0)
-    sample = _sample(rng, (worth, people, judge), 5, 1e9)  # all of them
     constant = np.array([0.5, 0, 9, 0, 0, 0])
-    added = Contributions(np.zeros(30), np.zeros(30), constant, there)
-    found = by_chances(sample, added, "these queries", 0.95)
+    sample = _sample(rng, (worth, people, judge), 5, 1e9)._replace(constant=constant, there=there)  # all of them
+    found = by_chances(sample, "these queries", 0.95)
     assert found.corrected.estimate == pytest.approx(((worth * people).sum() + 0.5) / 5, rel=1e-12)
     assert found.corrected.se == 0
     assert not found.is_partial
-    new = by_chances(sample, added, "new queries", 0.95)
+    new = by_chances(sample, "new queries", 0.95)
     values = (worth * people).reshape(6, 5).sum(axis=1)[there] + constant[there]
     assert new.corrected.se == pytest.approx(values.std(ddof=1) / np.sqrt(5), rel=1e-12)
 
@@ -191,10 +192,9 @@ def test_the_mean_over_queries_has_constants_and_counts_only_those_that_are_ther
 @pytest.mark.parametrize("target", ["these queries", "new queries"])
 def test_intervals_cover_in_a_made_world(target: str) -> None:
     rng, hits, draws = np.random.default_rng(3), 0, 1_000
-    added = Contributions(np.zeros(720), np.zeros(720), np.zeros(60), np.ones(60, dtype=bool))
     for _ in range(draws):
         world = _world(rng, 60, 12)
-        found = by_chances(_sample(rng, world, 12, 150.0), added, target, 0.95).corrected
+        found = by_chances(_sample(rng, world, 12, 150.0), target, 0.95).corrected
         # Signs of worth are symmetric, so that new queries have the mean 0.
         truth = (world[0] * world[1]).sum() / 60 if target == "these queries" else 0.0
         hits += found.low <= truth <= found.high

@@ -23,7 +23,7 @@ from trueval.comparison.labels.correction import CorrectedResults, Correction
 from trueval.comparison.labels.design_estimate import NEW, TARGETS, DesignEstimate, varies, without_interval
 from trueval.comparison.labels.document_design import FEWEST, Strata, by_documents, merge_strata
 from trueval.comparison.labels.gain_weights import GainWeights, scale_of, weigh_gains
-from trueval.comparison.labels.poisson_design import batch_sample, by_chances
+from trueval.comparison.labels.poisson_design import BatchLabels, by_chances
 from trueval.comparison.labels.query_design import by_queries
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import PLAIN, RELEVANT, Request, fill_defaults
@@ -246,16 +246,21 @@ class _CorrectionSettings:
         other: Sides | None,
     ) -> Correction:
         """Correct a measure, or a difference, from batches of passages with known chances."""
-        sample, number = batch_sample(self.labels, worth), int(added.there.sum())
-        if isinstance(sample, str):
-            return _mark_refused(empty, sample)
-        if len(sample.gains) < FEWEST or number < FEWEST:
+        batches = self.labels.audited.batches
+        if batches is None:
+            return _mark_refused(empty, "the audit has no chances")
+        known, number = BatchLabels.of(self.labels, batches), int(added.there.sum())
+        why = known.refuse(worth, self.labels.judge)
+        if why is not None:
+            return _mark_refused(empty, why)
+        if len(known.rows) < FEWEST or number < FEWEST:
             return _mark_refused(
                 empty,
                 f"at least 2 graded passages of batches that are answered as a whole, and 2 queries, are needed. Got "
-                f"{len(sample.gains)} and {number}",
+                f"{len(known.rows)} and {number}",
             )
-        found = by_chances(sample, added, self.target, self.level, empty.span)
+        sample = known.sample(worth, known.number)
+        found = by_chances(sample, self.target, self.level, empty.span)
         found = self._with_intervals(found, measure, side, other)
         judge = sum_by(sample.owner, added.judge, len(added.there)) + added.constant
         queries = len(np.unique(sample.owner[sample.drawn.rows]))

@@ -29,19 +29,20 @@ enumerates all samples in fractions.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.labels.audit_batches import KEYS
+from trueval.comparison.labels.audit_batches import KEYS, AuditBatches
 from trueval.comparison.labels.both_labels import LabelSets
-from trueval.comparison.labels.contributions import Contributions
 from trueval.comparison.labels.design_estimate import NEW, DesignEstimate, interval
 from trueval.comparison.labels.document_design import degrees_of_spread
 from trueval.comparison.labels.gain_weights import GainWeights, scale_of
 from trueval.comparison.labels.prediction_powered import degrees_of_sum
 from trueval.evaluation.corrected_values import EstimateWithInterval
+from trueval.judgments import Judgments
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Bools, Floats, Ints, sum_by
 
@@ -172,6 +173,8 @@ class PoissonSample(NamedTuple):
         drawn: the labels and their chances.
         prediction: how gains are predicted.
         owner: [row] index of its query.
+        constant: [query] value that does not depend on labels.
+        there: [query] whether the query counts.
         population: number of passages that can be drawn.
     """
 
@@ -180,115 +183,192 @@ class PoissonSample(NamedTuple):
     drawn: LabeledBatches
     prediction: GainPrediction
     owner: Ints
+    constant: Floats
+    there: Bools
     population: int
 
+    @property
+    def number(self) -> int:
+        """Number of queries that count."""
+        return int(self.there.sum())
 
-def batch_sample(labels: LabelSets, worth: GainWeights) -> PoissonSample | str:
-    """People's labels of the batches that are answered as a whole, for one measure; or why they do not serve it.
 
-    Args:
-        labels: labels of judge and people, of the design `poisson`; every passage that can be drawn is in the judge's.
-        worth: what passages are worth to the run, or to the first less the second.
+@dataclass(frozen=True, eq=False)
+class BatchLabels:
+    """People's labels of the batches that are answered as a whole.
+
+    Attributes:
+        batches: the batches.
+        number: number of batches that are answered as a whole.
+        reached: [row of the judgments] whether the passage can be drawn.
+        classes: [row of the judgments] index of the judge's grade on the scale; one more where it gave none.
+        rows: [label] row of the judgments.
+        batch: [label] its batch, from 0.
+        chance: [label] chance with which it was drawn.
+        grade: [label] index of people's grade on the scale.
     """
-    audited, frame = labels.audited, labels.judge.frame
-    batches = audited.batches
-    if batches is None:
-        return "the audit has no chances"
-    own = np.where(worth.there[worth.owner], worth.expected, 0.0)
-    keys = list(KEYS)
-    reached = frame.join(batches.members.with_columns(reached=True), on=keys, how="left", maintain_order="left")
-    outside = (own != 0) & reached["reached"].is_null().to_numpy()
-    if outside.any():
-        query, document = frame.select(keys).row(int(np.argmax(outside)))
+
+    batches: AuditBatches
+    number: int
+    reached: Bools
+    classes: Ints
+    rows: Ints
+    batch: Ints
+    chance: Floats
+    grade: Ints
+
+    @classmethod
+    def of(cls, labels: LabelSets, batches: AuditBatches) -> BatchLabels:
+        """Join labels with their chances.
+
+        Args:
+            labels: labels of judge and people; every passage that can be drawn is in the judge's.
+            batches: chances of the passages of the sample.
+        """
+        audited, frame, keys = labels.audited, labels.judge.frame, list(KEYS)
+        members = batches.members.with_columns(reached=True)
+        reached = frame.join(members, on=keys, how="left", maintain_order="left")["reached"].is_not_null()
+        number = batches.whole_batches(audited.labels, audited.skipped)
+        said = audited.labels.join(batches.until(number).chances, on=keys, how="inner")
+        rows = frame.select(keys).with_row_index("row").join(said, on=keys, how="inner", maintain_order="left")
+        scale, given = scale_of(labels), frame["grade"].to_numpy()
+        return cls(
+            batches,
+            number,
+            reached.to_numpy(),
+            np.where(given < 0, len(scale), np.searchsorted(scale, given)).astype(np.int64),
+            rows["row"].to_numpy().astype(np.int64),
+            rows["batch"].to_numpy() - 1,
+            rows["chance"].to_numpy(),
+            np.searchsorted(scale, rows["grade"].to_numpy()),
+        )
+
+    def refuse(self, worth: GainWeights, judgments: Judgments) -> str | None:
+        """Why the sample does not serve a measure; None where it does.
+
+        Args:
+            worth: what passages are worth to the run, or to the first less the second.
+            judgments: the judge's, with every passage that can be drawn.
+        """
+        outside = (worth.expected != 0) & worth.there[worth.owner] & ~self.reached
+        if not outside.any():
+            return None
+        query, document = judgments.frame.select(KEYS).row(int(np.argmax(outside)))
         return (
             f"{int(outside.sum())} passages weigh in it that could not be drawn, such as {document!r} of query "
             f"{query!r}: the sample was drawn for other runs, or another measure or cutoff. Draw one with these: "
             "trueval golden next"
         )
-    number = batches.whole_batches(audited.labels, audited.skipped)
-    said = audited.labels.join(batches.until(number).chances, on=keys, how="inner")
-    rows = frame.select(keys).with_row_index("row").join(said, on=keys, how="inner", maintain_order="left")
-    scale = scale_of(labels)
-    given = frame["grade"].to_numpy()
-    classes = np.where(given < 0, len(scale), np.searchsorted(scale, given)).astype(np.int64)
-    drawn = LabeledBatches(
-        rows["row"].to_numpy().astype(np.int64),
-        rows["batch"].to_numpy() - 1,
-        rows["chance"].to_numpy(),
-        batches.shares(number),
-    )
-    gains = worth.gains[np.searchsorted(scale, rows["grade"].to_numpy())]
-    # A passage that the judge did not grade adds nothing to its value.
-    prediction = GainPrediction(classes, np.append(worth.gains, 0.0))
-    return PoissonSample(own, gains, drawn, prediction, worth.owner, len(batches.members))
+
+    def sample(self, worth: GainWeights, until: int) -> PoissonSample:
+        """The sample for one measure.
+
+        Args:
+            worth: what passages are worth to the run, or to the first less the second.
+            until: number of batches that count.
+        """
+        kept = self.batch < until
+        drawn = LabeledBatches(self.rows[kept], self.batch[kept], self.chance[kept], self.batches.shares(until))
+        # A passage that the judge did not grade adds nothing to its value.
+        prediction = GainPrediction(self.classes, np.append(worth.gains, 0.0))
+        own = np.where(worth.there[worth.owner], worth.expected, 0.0)
+        return PoissonSample(
+            own,
+            worth.gains[self.grade[kept]],
+            drawn,
+            prediction,
+            worth.owner,
+            worth.constant,
+            worth.there,
+            len(self.batches.members),
+        )
 
 
-def by_chances(
-    sample: PoissonSample, added: Contributions, target: str, level: float, span: ValueRange = ANYTHING
-) -> DesignEstimate:
+def by_chances(sample: PoissonSample, target: str, level: float, span: ValueRange = ANYTHING) -> DesignEstimate:
     """Correct the mean of a measure over queries.
 
     Args:
         sample: the labels, and what passages are worth.
-        added: contributions of passages, for the constant values of queries.
         target: one of TARGETS.
         level: level of the intervals.
         span: range of the values of queries.
     """
     own = sample.prediction
-    kinds = (
-        GainPrediction(own.classes, np.zeros(len(own.gains)), np.inf),
-        own,
-        GainPrediction(own.classes, own.gains, np.inf),
-    )
-    told = [_mean_estimate(sample, kind, added, target, level, span) for kind in kinds]
-    number, labels = int(added.there.sum()), len(sample.gains)
-    found, population = told[1], float(sample.population)
-    variance = found.total.variance / number**2
+    none = GainPrediction(own.classes, np.zeros(len(own.gains)), np.inf)
+    judge = GainPrediction(own.classes, own.gains, np.inf)
+    people, found, untuned = (mean_estimate(sample, kind, target) for kind in (none, own, judge))
+    labels, population = len(sample.gains), float(sample.population)
     factor = population * (population - labels) / max(labels, 1)
     return DesignEstimate(
-        people=told[0].bounded,
-        corrected=found.bounded,
-        untuned=told[2].bounded,
-        weight=float("nan"),  # what the judge's grades are worth is estimated grade by grade
+        people=people.with_interval(level, span),
+        corrected=found.with_interval(level, span),
+        untuned=untuned.with_interval(level, span),
+        weight=math.nan,  # what the judge's grades are worth is estimated grade by grade
         correlation=_correlation(sample.gains, own.gains[own.classes[sample.drawn.rows]]),
-        queries=number,
+        queries=sample.number,
         population=np.array([population]),
         drawn=np.array([float(labels)]),
-        spread=np.array([variance / factor if factor else 0.0]),
-        parts=np.array([variance]),
-        fixed=found.between,
-        residual=found.total.residual / number,
+        spread=np.array([found.of_labels / factor if factor else 0.0]),
+        parts=np.array([found.of_labels]),
+        fixed=found.of_queries,
+        residual=found.residual,
         of_query=sample.owner[sample.drawn.rows],
     )
 
 
-class _MeanEstimate(NamedTuple):
-    """An estimate with its interval, the underlying total, and the part of its variance between queries."""
+class BatchEstimate(NamedTuple):
+    """An estimate of the mean over queries, and the parts of its variance.
 
-    bounded: EstimateWithInterval
-    total: PoissonEstimate
-    between: float
+    Attributes:
+        mean: estimated mean.
+        of_labels: variance over all samples that could have been drawn.
+        of_queries: part of the variance between queries; 0 for these queries.
+        degrees: degrees of freedom of the whole variance.
+        residual: [label] its part in the estimate that was not predicted.
+    """
+
+    mean: float
+    of_labels: float
+    of_queries: float
+    degrees: float
+    residual: Floats
+
+    @property
+    def variance(self) -> float:
+        """The whole variance."""
+        return self.of_labels + self.of_queries
+
+    def with_interval(self, level: float, span: ValueRange = ANYTHING) -> EstimateWithInterval:
+        """The estimate with its interval.
+
+        Args:
+            level: level of the interval.
+            span: range of the values of queries.
+        """
+        return interval(self.mean, self.variance, self.degrees, level, span)
 
 
-def _mean_estimate(
-    sample: PoissonSample, kind: GainPrediction, added: Contributions, target: str, level: float, span: ValueRange
-) -> _MeanEstimate:
-    """The mean over queries under one way of prediction."""
-    there: Bools = added.there
-    number = int(there.sum())
+def mean_estimate(sample: PoissonSample, kind: GainPrediction, target: str) -> BatchEstimate:
+    """The mean over queries under one way of prediction.
+
+    Args:
+        sample: the labels, and what passages are worth.
+        kind: how gains are predicted.
+        target: one of TARGETS.
+    """
+    number = sample.number
     found = poisson_estimate(sample.worth, sample.gains, sample.drawn, kind)
-    values = (sum_by(sample.owner, found.values, len(there)) + added.constant)[there]
+    values = (sum_by(sample.owner, found.values, len(sample.there)) + sample.constant)[sample.there]
     variance, degrees, between = found.variance / number**2, found.degrees, 0.0
     if target == NEW:
         spread = float(values.var(ddof=1))
         between = max(0.0, spread / number - variance)
         degrees = degrees_of_spread(values, spread) if between else min(degrees, degrees_of_spread(values, spread))
-    return _MeanEstimate(interval(float(values.mean()), variance + between, degrees, level, span), found, between)
+    return BatchEstimate(float(values.mean()), variance, between, degrees, found.residual / number)
 
 
 def _correlation(people: Floats, judge: Floats) -> float:
     """Correlation of people's and the judge's gains over labeled passages; NaN where one does not vary."""
     if len(people) < 2 or not np.ptp(people) or not np.ptp(judge):
-        return float("nan")
+        return math.nan
     return float(np.corrcoef(people, judge)[0, 1])
