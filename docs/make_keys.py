@@ -33,18 +33,19 @@ TITLES = {
         "Golden set",
         "`trueval golden build`: [golden](golden.md). It takes the tables above that find documents.",
     ),
+    "answers": (
+        "Answers",
+        "`trueval answers generate` and `brittle`: [generated answers](generate.md). [judge] is that of a golden set.",
+    ),
     "sweep": (
         "Sweep",
         "`trueval sweep`: [tradeoff](tradeoff.md). All tables of a pipeline but [corpus] may have lists of values, "
-        "and so may [[configuration]], which also has `name` and `queries.rewrite`. [judge] is that of a golden set.",
+        "and so may [[configuration]], which also has `name` and `queries.rewrite`. [judge] is that of a golden set, "
+        "[generate] and [answers.judge] those of answers.",
     ),
     "router": (
         "Router",
         "`trueval frontier --route` writes it, and `tv.Router.load` reads it: [routing](route.md).",
-    ),
-    "answers": (
-        "Answers",
-        "`trueval answers generate` and `brittle`: [generated answers](generate.md). [judge] is that of a golden set.",
     ),
     "prices": (
         "Prices",

@@ -58,13 +58,13 @@ def read_entry_points(path: Path) -> None:
 
 
 FOUND = {"corpus": CORPUS, "sparse": WORDS}
-# In this order: [judge] may stand in a sweep too, and [corpus] in all of them.
+# In this order: [answers] and [judge] may stand in a sweep too, and [corpus] in all of them.
 KINDS: dict[str, Kind] = {
     "entry points": Kind({"project"}, read_entry_points, {}),
     "families": Kind({"runs", "judges"}, read_families, {}),
     "prices": Kind({"currency"}, PriceBook.read, {}),
-    "answers": Kind({"answers"}, GenerationPlan.read, {"corpus": CORPUS}),
     "sweep": Kind({"measure", "probes", "configuration"}, SweepPlan.read, {**FOUND, "embed": EMBED, "measure": RUBRIC}),
+    "answers": Kind({"answers"}, GenerationPlan.read, {"corpus": CORPUS}),
     "golden": Kind({"judge", "pool", "prune"}, GoldenPlan.read, {**FOUND, "judge": JUDGE}),
     "pipeline": Kind({"corpus", "embed", "index", "sparse", "rerank"}, read_settings, {"corpus": CORPUS}),
     "end of a pipeline": Kind({"repair"}, read_settings, {"corpus": CORPUS, "embed": EMBED}),

@@ -103,19 +103,39 @@ def judge_answers(
     """
     # Late: `trueval` names this function, and all that it names is imported in twice the time of numpy and polars. Nor
     # may that load pydantic, in which what people write in TOML is declared.
-    from trueval.golden.build.build import LEDGER, SENT, open_account
-    from trueval.golden.build.build_estimate import announce, estimate_stage
+    from trueval.golden.build.build import SENT, open_account
     from trueval.golden.build.golden_plan import read_judge
+
+    plan = read_judge(judge, {}) if isinstance(judge, str) else judge
+    read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    account = open_account(folder / SENT, plan.values["max_cost"] if max_cost is None else max_cost)
+    return fill_table(read, folder, plan, account, ledger=ledger, begin=begin)
+
+
+def fill_table(
+    read: AnswerLog,
+    folder: Path,
+    plan: JudgePlan,
+    account: Account,
+    *,
+    ledger: Path | None = None,
+    begin: Begin | None = None,
+) -> JudgedAnswers:
+    """Have a judge fill the table of a log; as `judge_answers`.
+
+    Args:
+        folder: of the table and the ledger; it is there.
+        account: that is charged.
+    """
+    from trueval.golden.build.build import LEDGER
+    from trueval.golden.build.build_estimate import announce, estimate_stage
     from trueval.golden.build.stage_files import usage_of
     from trueval.golden.judge.concurrent_questions import ask_all
     from trueval.golden.judge.ledger import open_ledger
     from trueval.golden.validation.robustness_result import CallUsage
     from trueval.retrieval.pipeline.stage_resources import nobody
 
-    plan = read_judge(judge, {}) if isinstance(judge, str) else judge
-    read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    account = open_account(folder / SENT, plan.values["max_cost"] if max_cost is None else max_cost)
     chosen = _make_judge(plan, read, account)
     asked = ask_for(read, plan.grading, chosen.labels if isinstance(chosen, LabelJudge) else None)
     questions = [each.question for each in asked]

@@ -202,7 +202,7 @@ def frontier(
 
 
 def _files_of_next(directory: Path, result: Mapping[str, object]) -> dict[str, list[str]]:
-    """Judgments of the sweep, and the runs of the configurations that tie with the best one, for the next command."""
+    """Judgments of the sweep, and runs or answers of configurations that tie with the best, for the next command."""
     from trueval.judgments import qrels_in
     from trueval.tradeoff.frontier.frontier_result import FrontierResult
     from trueval.tradeoff.views.frontier_answer import leading_rules
@@ -213,6 +213,11 @@ def _files_of_next(directory: Path, result: Mapping[str, object]) -> dict[str, l
     qrels = qrels_in(source) if source.is_dir() else None
     tied = next((rule.within_noise for rule in leading_rules(found)), ())
     systems = [sweep["systems"][place] for place in dict.fromkeys(found.points[each].system for each in tied)]
+    answers = [system["answers"] for system in systems if "answers" in system]
+    if answers:
+        logs = [str(directory / each["file"]) for each in answers]
+        tables = [str(directory / each["table"]) for each in answers if each["table"] is not None]
+        return {"LOG": [*logs, *(word for table in tables for word in ("--judged", table))]} if len(logs) > 1 else {}
     runs = [
         f"{'' if '=' in system['name'] else system['name'] + '='}{directory / 'runs' / system['key']}.parquet"
         for system in systems

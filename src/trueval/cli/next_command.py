@@ -17,7 +17,7 @@ LONGEST: Final = 1000  # characters of a command that anybody copies
 STDIN: Final = "-"  # which cannot be read again
 _NAME: Final = re.compile(r"[A-Z]+_DIR|CONFIG\.toml|[A-Z]{3,}")
 _PLACE: Final = re.compile(
-    r'"[^"]*"|\b(RUN RUN|RUN|QRELS|[A-Z]+_DIR|COLLECTION|DIR|FILE|CONFIG\.toml)(\.\.\.)?(?=[ /]|$)'
+    r'"[^"]*"|\b(RUN RUN|LOG LOG|RUN|QRELS|[A-Z]+_DIR|COLLECTION|DIR|FILE|CONFIG\.toml)(\.\.\.)?(?=[ /]|$)'
 )
 
 
@@ -37,7 +37,7 @@ def fill_places(command: str, given: Mapping[str, Sequence[str]]) -> str:
     def words(found: re.Match[str]) -> str:
         name, dots = found[1], found[2]
         known = [] if name is None else given.get(name.partition(" ")[0], [])
-        if not known or STDIN in known or (name == "RUN RUN" and len(known) < 2):
+        if not known or STDIN in known or (" " in name and len(known) < 2):
             return found[0]
         return " ".join(map(shlex.quote, known if dots or " " in name else known[:1]))
 

@@ -90,7 +90,7 @@ def with_lists(table: type[F]) -> Any:
     keys: dict[str, Any] = {
         name: (
             OneOrMore[field.rebuild_annotation()],  # type: ignore[misc]  # a type made here
-            key(None if field.is_required() else field.default, str(field.description)),
+            key(None if field.is_required() else field.get_default(call_default_factory=True), field.description),
         )
         for name, field in table.model_fields.items()
     }

@@ -124,9 +124,10 @@ def sum_work(parts: Iterable[MissingWork]) -> list[MissingWork]:
 
 def _sum(group: Sequence[MissingWork]) -> MissingWork:
     seconds = [each.seconds for each in group if each.seconds is not None]
+    counts = ("items", "calls", "tokens", "tokens_out", "kept")
     return replace(
         group[0],
-        **{name: sum(getattr(each, name) for each in group) for name in ("items", "calls", "tokens", "kept")},
+        **{name: sum(getattr(each, name) for each in group) for name in counts},
         cost=sum_costs(each.cost for each in group),
         at_most=sum_costs(each.at_most for each in group),
         exact=all(each.exact for each in group),

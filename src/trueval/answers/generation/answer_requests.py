@@ -23,7 +23,7 @@ from trueval.answers.generation.generation_plan import GenerationPlan
 from trueval.answers.generation.generator_choice import make_generator
 from trueval.answers.generation.generator_judge import GeneratorJudge, generation_of, question_to
 from trueval.answers.generation.model_generator import STOPPED
-from trueval.answers.judge_answers import TABLE, judge_answers
+from trueval.answers.judge_answers import TABLE, fill_table
 from trueval.answers.reference_measures import normalize
 from trueval.files.atomic_files import write_whole
 from trueval.golden.build.build import LEDGER, SENT, open_account
@@ -38,6 +38,7 @@ from trueval.models.missing_work import DryRun
 from trueval.report.number_texts import count_phrase
 
 if TYPE_CHECKING:
+    from trueval.golden.build.golden_plan import JudgePlan
     from trueval.golden.judge.judge import JudgeAnswer, Question
     from trueval.models.hosted.account import Account
     from trueval.retrieval.pipeline.stage_resources import Begin
@@ -108,6 +109,7 @@ def answer_all(
     generator: Generator | None = None,
     ledger: Path | None = None,
     max_cost: float | None = None,
+    within: Account | None = None,
     begin: Begin | None = None,
 ) -> AnsweredRequests:
     """Have a generator answer, or resume where it was interrupted.
@@ -116,6 +118,7 @@ def answer_all(
         model: one of those of the plan.
         out: folder of the ledger and of the calls, created if absent.
         generator: that of the caller, instead of the plan's.
+        within: an account with a limit that counts these calls too.
 
     Raises:
         InputError: it cannot be asked, or the money is spent; what was answered is kept.
@@ -124,8 +127,9 @@ def answer_all(
 
     out.mkdir(parents=True, exist_ok=True)
     account = _account(plan, out, max_cost)
+    account.within = within
     chosen = make_generator(plan, model, inputs, account, generator)
-    questions = _questions(inputs, requests)
+    questions = questions_to(inputs, requests)
     with open_ledger(ledger or out / LEDGER) as book:
         announce(chosen, account, estimate_stage(chosen, book, "answer", questions))
         step = (begin or nobody)(f"answers of {chosen.name}")
@@ -158,7 +162,7 @@ def estimate_answers(
         book = stack.enter_context(open_existing_ledger(ledger or out / LEDGER))
         for model in models:
             chosen = make_generator(plan, model, inputs, account)
-            found = estimate_stage(chosen, book, "answer", _questions(inputs, requests))
+            found = estimate_stage(chosen, book, "answer", questions_to(inputs, requests))
             work.append(found)
             if isinstance(chosen, ModelJudge) and found.calls:
                 notes += [CUT] + [ENDLESS] * (chosen.use.most_out is None)
@@ -169,7 +173,8 @@ def _account(plan: GenerationPlan, out: Path, max_cost: float | None) -> Account
     return open_account(out / SENT, plan.generate["max_cost"] if max_cost is None else max_cost)
 
 
-def _questions(inputs: GenerationInputs, requests: Sequence[AnswerRequest]) -> list[Question]:
+def questions_to(inputs: GenerationInputs, requests: Sequence[AnswerRequest]) -> list[Question]:
+    """[request] the question as the ledger keeps it."""
     texts = {each.query: each.text for each in inputs.questions}
     return [
         question_to(texts[one.query], tuple(passage.text for passage in one.passages), one.sample) for one in requests
@@ -266,26 +271,37 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def judge_logs(
-    plan: GenerationPlan, files: Mapping[str, Path], out: Path, *, judging: Path, begin: Begin | None = None
+    judge: JudgePlan | None,
+    files: Mapping[str, Path],
+    out: Path,
+    *,
+    judging: Path,
+    within: Account | None = None,
+    begin: Begin | None = None,
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Have the judge of the plan fill one table for all logs, and part it: log → table; and what the judge's notes say.
+    """Have a judge fill one table for all logs, and part it: log → table; and what the judge's notes say.
 
     Args:
+        judge: None for no tables.
         files: log → file below `out`; its table has the same name in the folder "judged" there.
         judging: folder of the judge's ledger and money, common to all generators, so that its max_cost holds for all.
+        within: an account with a limit that counts these calls too.
         begin: called with the name of the stage.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
     """
-    if plan.judge is None:
+    if judge is None:
         return {}, ()
     logs = {name: read_answers(str(path)) for name, path in files.items() if path.stat().st_size}
     parts = [
         replace(answer, query=f"{at}\n{answer.query}") for at, log in enumerate(logs.values()) for answer in log.answers
     ]
     whole = AnswerLog("answers", str(out), tuple(parts), {})
-    found = judge_answers(whole, judging, plan.judge, begin=begin)
+    judging.mkdir(parents=True, exist_ok=True)
+    account = open_account(judging / SENT, judge.values["max_cost"])
+    account.within = within
+    found = fill_table(whole, judging, judge, account, begin=begin)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in logs}
     names = list(logs)
     for line in (judging / TABLE).read_text(encoding="utf-8").splitlines():

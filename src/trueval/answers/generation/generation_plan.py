@@ -29,7 +29,7 @@ from trueval.errors import InputError, MeasureError, Place
 from trueval.files.json.context_logs import unread_lines
 from trueval.files.json.jsonl_pairs import as_id
 from trueval.files.source.source_bytes import read_content
-from trueval.files.toml import Toml
+from trueval.files.toml import Toml, Where
 from trueval.files.toml_tables import read_tables
 from trueval.golden.build.golden_plan import JudgePlan, judge_plan
 from trueval.judgments import Judgments
@@ -77,19 +77,11 @@ class GenerationPlan:
         toml = Toml.read(path, "the TOML file of answers")
         written = read_tables(AnswersFile, toml.tables, toml.place)
         asked, generate, brittle = (dict(vars(each)) for each in (written.answers, written.generate, written.brittle))
-        paths = {"run": asked, "qrels": asked, "references": asked, "book": generate, "contradicting": brittle}
+        paths = {"run": asked, "qrels": asked, "references": asked, "contradicting": brittle}
         for name, table in paths.items():
             if table[name] is not None:
                 table[name] = str(path.parent / table[name])
-        for name in ("prompt", "closed_prompt"):
-            if generate[name].endswith(".toml"):
-                generate[name] = str(path.parent / generate[name])
-        generate["model"] = tuple(_beside(path, each) for each in generate["model"])
-        generate["planted"] = dict(vars(generate["planted"]))
-        try:
-            check_url(generate["base_url"], generate["model"][0])
-        except InputError as error:
-            raise toml.place("generate", "base_url").error(str(error)) from None
+        generate = generator_values(generate, path, toml.place)
         judge = judge_plan(written.judge, path, toml.place, asked["seed"]) if "judge" in toml.tables else None
         measure = asked["measure"] or (WORDS_MEASURE if judge is None else JUDGED_MEASURE)
         try:
@@ -153,6 +145,32 @@ class GenerationPlan:
 
 def _without_cluster(question: AskedQuestion) -> AskedQuestion:
     return replace(question, about={name: value for name, value in question.about.items() if name != CLUSTER})
+
+
+def generator_values(values: Mapping[str, Any], path: Path, place: Where) -> dict[str, Any]:
+    """The values of a table [generate], with its files and folders counted from the folder of the file.
+
+    Args:
+        values: key → value; model is a tuple.
+        path: of the file.
+        place: from a table and its keys to what an error calls these.
+
+    Raises:
+        InputError: base_url is none.
+    """
+    found = dict(values)
+    if found["book"] is not None:
+        found["book"] = str(path.parent / found["book"])
+    for name in ("prompt", "closed_prompt"):
+        if found[name].endswith(".toml"):
+            found[name] = str(path.parent / found[name])
+    found["model"] = tuple(_beside(path, each) for each in found["model"])
+    found["planted"] = dict(vars(found["planted"]))
+    try:
+        check_url(found["base_url"], found["model"][0])
+    except InputError as error:
+        raise place("generate", "base_url").error(str(error)) from None
+    return found
 
 
 def _beside(path: Path, model: str) -> str:

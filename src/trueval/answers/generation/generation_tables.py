@@ -52,10 +52,18 @@ class Planted(Table):
     abstains: Number = key(0, "wrong answers that it does not give, and says so", ge=0, le=1)
 
 
-class _Answerer(Generate):
-    model: Several[Text] = key(
-        ..., "as its server calls it; local:FOLDER, extractive, extractive:spans or planted; several for brittle"
-    )
+_MODEL: Final = "as its server calls it; local:FOLDER, extractive, extractive:spans or planted"
+
+
+class _OneModel(Generate):
+    model: Text = key(..., _MODEL)
+
+
+class _Models(Generate):
+    model: Several[Text] = key(..., f"{_MODEL}; several for brittle")
+
+
+class _Answerer(Table):
     base_url: Text = key(OPENAI, "where the server is")
     api_key_env: str = key(
         None, "the environment variable that holds the key, empty for none; OPENAI_API_KEY at OpenAI, else none"
@@ -74,12 +82,16 @@ class _Answerer(Generate):
         None, "what a million tokens of answers cost; that of the book", ge=0, le=_MONEY
     )
     book: Text = key(None, "price book, instead of that of the package")
-    planted: Planted = Field(default_factory=Planted)
+    planted: Planted = Field(default_factory=Planted, description="chances of a planted generator")
     dtype: Literal["float32", "bfloat16", "float16"] = key("float32", "of local:FOLDER")
     device: Text = key(None, "of local:FOLDER, as torch calls it; an accelerator by default if there is one")
 
 
-class GenerateAnswers(Parameters, _Answerer):
+class Answerer(Parameters, _Answerer, _OneModel):
+    """Who answers from so many documents: a model behind a server, a local one, or one without a model."""
+
+
+class GenerateAnswers(Parameters, _Answerer, _Models):
     """Who answers from so many documents: a model behind a server, a local one, or one without a model."""
 
 

@@ -28,6 +28,11 @@ PLANTED: Final = "planted"
 MOST: Final = 128  # tokens of a local model's answer, unless max_tokens says otherwise
 
 
+def is_served(model: str) -> bool:
+    """Whether a server runs a model, rather than this machine or none at all."""
+    return model not in (EXTRACTIVE, SPANS, PLANTED) and not model.startswith(LOCAL)
+
+
 def make_generator(
     plan: GenerationPlan, model: str, inputs: GenerationInputs, account: Account, own: Generator | None = None
 ) -> Judge:
@@ -66,9 +71,9 @@ def make_generator(
         )
         return GeneratorJudge(LocalGenerator(local, prompts.messages, prompts.hashes))
     prices = prices_of(values, model)
-    if account.max_cost is not None and None in prices:
+    if account.limit is not None and None in prices:
         raise InputError(
-            f"{model}: max_cost is {account.max_cost:g}, and the prices are not known. Set price_per_million_input and "
+            f"{model}: max_cost is {account.limit:g}, and the prices are not known. Set price_per_million_input and "
             "price_per_million_output in [generate], or a book with both. Nothing was sent."
         )
     return ModelGenerator(client_settings(values, model, prices), prompts_for("grade-1-5"), account, answering=prompts)

@@ -50,9 +50,9 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
         InputError: its prompt is bad, or max_cost has no prices to be counted with.
     """
     prices = TokenPrices(values["price_per_million_input"], values["price_per_million_output"])
-    if account.max_cost is not None and None in prices:
+    if account.limit is not None and None in prices:
         raise InputError(
-            f"{values['model']}: max_cost is {account.max_cost:g}, and the prices are not known. Set "
+            f"{values['model']}: max_cost is {account.limit:g}, and the prices are not known. Set "
             "price_per_million_input and price_per_million_output in [judge]. Nothing was sent."
         )
     return ModelJudge(client_settings(values, values["model"], prices), prompts_for(values["prompt"]), account)

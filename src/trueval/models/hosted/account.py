@@ -169,6 +169,12 @@ class Account:
         self._catch_up()
 
     @property
+    def limit(self) -> float | None:
+        """The smaller of its limit and that of the enclosing account; None for no limit."""
+        outer = None if self.within is None else self.within.limit
+        return min((each for each in (self.max_cost, outer) if each is not None), default=None)
+
+    @property
     def spent(self) -> float:
         """Billed cost, plus the maximum cost of calls with unknown bill; excludes calls in flight."""
         with self._changed:

@@ -17,6 +17,7 @@ from trueval.files.toml import Where
 from trueval.retrieval.pipeline.config import BOTH, Settings, settings_of_tables
 from trueval.retrieval.pipeline.pipeline_tables import KEYS
 from trueval.retrieval.pipeline.rewriting import AS_IS
+from trueval.tradeoff.config.answers_plan import AnsweringGenerator
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
 STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -41,6 +42,7 @@ class System:
         settings: stage → its settings, every key.
         contexts: numbers of contexts K to evaluate.
         values: axis → its value; None if the system has no such key.
+        generators: who answers from its first K documents; empty where nobody does.
     """
 
     name: str
@@ -49,6 +51,7 @@ class System:
     settings: Settings
     contexts: tuple[int, ...]
     values: Mapping[str, Any]
+    generators: tuple[AnsweringGenerator, ...] = ()
 
     @property
     def reranks(self) -> bool:
@@ -104,6 +107,7 @@ class TableChoice(NamedTuple):
         rewrites: ways to write the queries.
         contexts: numbers of contexts.
         place: function from table and key to their place in the file, for errors.
+        generators: values of [generate] of each generator.
     """
 
     name: str
@@ -112,6 +116,7 @@ class TableChoice(NamedTuple):
     rewrites: tuple[str, ...]
     contexts: tuple[int, ...]
     place: Where
+    generators: tuple[Mapping[str, Any], ...] = ()
 
 
 def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...]:
@@ -171,7 +176,7 @@ def _values(system: System) -> dict[str, object]:
 
 
 def _decides(system: System) -> tuple[object, ...]:
-    return system.method, system.rewrite, system.settings, system.contexts
+    return system.method, system.rewrite, system.settings, system.contexts, system.generators
 
 
 def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
@@ -196,7 +201,8 @@ def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
                     "scoring = 'both' makes two runs of a pipeline. In a sweep write ['high', 'low']."
                 )
             for rewrite in choice.rewrites:
-                yield System("", method, rewrite, settings, choice.contexts, {})
+                generators = tuple(AnsweringGenerator(k, each) for each in choice.generators for k in choice.contexts)
+                yield System("", method, rewrite, settings, choice.contexts, {}, generators)
 
 
 def _all_stages(tables: Mapping[str, object]) -> str:
@@ -248,7 +254,7 @@ def grid_size(choices: Sequence[TableChoice]) -> int:
         for method in choice.methods or (_all_stages(choice.tables),):
             axes = _axes(choice.tables, _tables_of(method, choice.tables, choice.place))
             values = prod(len(choice.tables[name][key]) for name, key in axes)
-            size += values * len(choice.rewrites) * len(choice.contexts)
+            size += values * len(choice.rewrites) * len(choice.contexts) * max(len(choice.generators), 1)
     return size
 
 
@@ -268,6 +274,21 @@ def _key_of(axis: GridAxis) -> str:
     return axis.key.partition(".")[2]
 
 
+def generator_axes(systems: Sequence[System]) -> tuple[GridAxis, ...]:
+    """The keys that differ between generators."""
+    different: dict[str, dict[str, Any]] = {}
+    for generator in (each for system in systems for each in system.generators):
+        for key, value in generator.axes.items():
+            different.setdefault(key, {})[repr(value)] = value
+    return tuple(GridAxis(key, tuple(values.values())) for key, values in different.items() if len(values) > 1)
+
+
+def generator_name(generator: AnsweringGenerator, axes: Sequence[GridAxis]) -> str:
+    """A generator's name: what differs; "" for the only one."""
+    own, keys = generator.axes, Counter(_key_of(axis) for axis in axes)
+    return " ".join(_short(axis.key, own[axis.key], alone=keys[_key_of(axis)] == 1) for axis in axes)
+
+
 def _short(key: str, value: object, *, alone: bool) -> str:
     """A value as it appears in names.
 
@@ -281,7 +302,10 @@ def _short(key: str, value: object, *, alone: bool) -> str:
     if key == REWRITE:
         return "" if value == AS_IS else text.rpartition("/")[2]
     if name == "model":
-        return text.rstrip("/").rpartition("/")[2].rpartition(":")[2]
+        text = text.rstrip("/").rpartition("/")[2]
+        return text if text == "extractive:spans" else text.rpartition(":")[2]
+    if name in ("prompt", "closed_prompt"):
+        text = text.rpartition("/")[2].removesuffix(".toml")
     short = {"embed.dimension": f"{text}d", "index.spec": text, "sparse.index": text, "rerank.depth": f"top{text}"}
     return short.get(key) or f"{name if alone else key}={text}"
 
@@ -295,7 +319,8 @@ def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple
             Reason(f"{system.name} K={k}", above_pool(k, system.pool)) for k in system.contexts if k > system.pool
         ]
         if inside:
-            kept.append(replace(system, contexts=inside))
+            generators = tuple(each for each in system.generators if each.k <= system.pool)
+            kept.append(replace(system, contexts=inside, generators=generators))
     return tuple(kept), tuple(left_out)
 
 

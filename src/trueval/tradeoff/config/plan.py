@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from trueval.answers.generation.generator_choice import prices_of
 from trueval.collection import place_beside
 from trueval.cost.cost_model import SweepPrices
 from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning
@@ -27,6 +28,12 @@ from trueval.policy.conventions import convention
 from trueval.retrieval.pipeline.config import beside_file, set_reuse
 from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED
 from trueval.specs import split
+from trueval.tradeoff.config.answers_plan import (
+    AnsweringGenerator,
+    AnswersPlan,
+    generators_of,
+    read_answers_plan,
+)
 from trueval.tradeoff.config.grid import (
     GridAxis,
     K,
@@ -35,6 +42,7 @@ from trueval.tradeoff.config.grid import (
     TableChoice,
     axes_of,
     depths_above_pools,
+    generator_axes,
     grid_size,
     systems_of,
     within_pools,
@@ -66,6 +74,7 @@ class SweepPlan:
         left_out: impossible configurations, with their reasons.
         notes: one-line remarks.
         judge: judge of unjudged retrieved passages; None for none.
+        answers: what answers are held against; None where nobody answers.
     """
 
     name: str
@@ -81,6 +90,7 @@ class SweepPlan:
     left_out: tuple[Reason, ...]
     notes: tuple[str, ...] = ()
     judge: JudgePlan | None = None
+    answers: AnswersPlan | None = None
 
     @classmethod
     def read(cls, path: Path) -> SweepPlan:
@@ -104,12 +114,18 @@ class SweepPlan:
     def axes(self) -> tuple[GridAxis, ...]:
         """Keys that differ between configurations."""
         contexts = tuple(sorted({k for system in self.systems for k in system.contexts}))
-        return (*axes_of(self.systems), *((GridAxis(K, contexts),) if len(contexts) > 1 else ()))
+        several = (GridAxis(K, contexts),) if len(contexts) > 1 else ()
+        return (*axes_of(self.systems), *several, *generator_axes(self.systems))
 
     @property
     def configurations(self) -> int:
         """Number of configurations, without the impossible ones."""
-        return sum(len(system.contexts) for system in self.systems)
+        return sum(len(system.generators or system.contexts) for system in self.systems)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures, the quality first: those of answers, where there are any, then those of lists."""
+        return (*(() if self.answers is None else self.answers.measures), *self.measuring.names)
 
 
 def _plan(toml: Toml, path: Path) -> SweepPlan:
@@ -120,7 +136,7 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     _refuse_same_names(configurations, toml)
     base = TableChoice("", _resolve_model_paths(tables, path), (), own["queries"]["rewrite"], (), toml.place)
     choices = [_overlaid(base, each, number, toml) for number, each in enumerate(configurations)] or [base]
-    choices = [_extract_methods(each) for each in choices]
+    choices = [_extract_methods(each, path) for each in choices]
     _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
     systems = systems_of(choices, toml.source)
     kept, left_out = within_pools(systems)
@@ -138,7 +154,13 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     measuring, remarks = _read_quality_settings(own["measure"], judged, kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
     charges = SweepPrices.read(own["prices"], toml.place)
-    _check_limits(own, toml, priced=any(charges.knows(each.settings) for each in kept))
+    kept = tuple(replace(each, generators=_with_book(each.generators, own["prices"]["book"])) for each in kept)
+    generators = [each for system in kept for each in system.generators]
+    answers = read_answers_plan(own.get("answers"), generators, toml, path, measuring.seed)
+    priced = any(charges.knows(each.settings) for each in kept)
+    _check_limits(
+        own, toml, priced=priced or any(None not in prices_of(each.values, each.model) for each in generators)
+    )
     return SweepPlan(
         path.stem,
         str(path),
@@ -149,11 +171,17 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         {each: None if each in (AS_IS, NORMALISED) else _file(each, path) for each in rewrites},
         kept,
         measuring,
-        {name: values for name, values in own.items() if name not in ("corpus", "queries", "measure")},
+        {name: values for name, values in own.items() if name not in ("corpus", "queries", "measure", "answers")},
         left_out,
         (*remarks, *depths_above_pools(kept)),
         _judge(written.judge, measuring, kept, toml, path) if "judge" in own else None,
+        answers,
     )
+
+
+def _with_book(generators: tuple[AnsweringGenerator, ...], book: str | None) -> tuple[AnsweringGenerator, ...]:
+    """The generators with the price book of [prices] where they have none."""
+    return tuple(each._replace(values={**each.values, "book": each.values["book"] or book}) for each in generators)
 
 
 def _refuse_endless(size: int, limit: int, toml: Toml) -> None:
@@ -221,15 +249,17 @@ def _overlaid(base: TableChoice, own: Mapping[str, Any], number: int, toml: Toml
     return base._replace(name=own["name"], tables=tables, rewrites=rewrites, place=place)
 
 
-def _extract_methods(choice: TableChoice) -> TableChoice:
-    """The choice with its methods and numbers of contexts extracted from the tables of a pipeline."""
+def _extract_methods(choice: TableChoice, path: Path) -> TableChoice:
+    """The choice with its methods, numbers of contexts and generators extracted from the tables of a pipeline."""
     tables = dict(choice.tables)
     stages = dict(tables.get("pipeline", {}))
-    contexts = tables.pop("generate", {}).get("contexts", DEFAULT_CONTEXTS)
+    generate = dict(tables.pop("generate", {}))
+    contexts = generate.pop("contexts", DEFAULT_CONTEXTS)
+    generators = generators_of(generate, path, choice.place)
     methods = stages.pop("methods", ())
     if "pipeline" in tables:
         tables["pipeline"] = stages
-    return choice._replace(tables=tables, methods=methods, contexts=tuple(sorted(contexts)))
+    return choice._replace(tables=tables, methods=methods, contexts=tuple(sorted(contexts)), generators=generators)
 
 
 def _resolve_model_paths(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, create_model
 
+from trueval.answers.generation.generation_tables import Answerer
 from trueval.files.toml_tables import (
     AS_GIVEN,
     AS_TUPLE,
@@ -40,10 +41,30 @@ class Rewrites(Table):
 SweepQueries = create_model("Queries", __base__=(Rewrites, Queries), __doc__=Queries.__doc__)
 
 
-class SweepGenerate(Table):
+class SweptContexts(Table):
     """What a prompt takes of the run."""
 
     contexts: Several[Count] = key([10], "documents in a prompt, K", validate_default=True)
+
+
+SweepGenerate = create_model(
+    "Generate",
+    __base__=(SweptContexts, with_lists(Answerer)),
+    __doc__="What a prompt takes of the run; with a model, who answers: each configuration has its answers.",
+)
+
+
+class SweepAnswers(Table):
+    """What the answers of [generate] are held against. Their measure is the quality."""
+
+    references: Text = key(
+        ..., "reference answers, one JSON object a question: query_id, and reference, maybe answerable"
+    )
+    measure: Several[Text] = key(
+        None, "of answers, the first of them the quality: correctness with a judge, else token-F1"
+    )
+    orders: Count = key(4, "orders of a context with ties that are tried: all where there are no more, else drawn")
+    judge: JudgeTable = key(None, "who judges them; without it they are compared with references by words")
 
 
 class _Quality(Table):
@@ -195,6 +216,7 @@ class OwnTables(Table):
     tune: Tune = key(None)
     grow: Grow = key(None)
     route: RouteTable = key(None)
+    answers: SweepAnswers = key(None)
     judge: SweepJudge = key(None)
     probes: Probes = key(None)
 

@@ -46,9 +46,12 @@ def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
     """
     ladders: dict[tuple[Any, ...], list[tuple[float, int]]] = {}
     for place, each in enumerate(measured.configurations):
+        system = measured.systems[each["system"]]
         if each["K"] is not None and len(measured.panels) == 1:  # measures at different K are not comparable
-            ladders.setdefault((K, each["system"]), []).append((each["K"], place))
-        values = measured.systems[each["system"]].get("values", {})
+            answers = system.get("answers") or {}  # answers to each K are a system of their own
+            same = (answers["retrieval"], answers["generator"]) if answers else each["system"]
+            ladders.setdefault((K, same), []).append((each["K"], place))
+        values = system.get("values", {})
         for axis in DEPTHS:
             if isinstance(values.get(axis), int | float):
                 rest = tuple(sorted((key, str(value)) for key, value in values.items() if key != axis))

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from trueval.answers.answer_measures import MEASURES as ANSWER_MEASURES
 from trueval.comparison.resampling.bootstrap_intervals import bootstrap_intervals
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import MeasureError, TruevalWarning
@@ -28,6 +29,7 @@ from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
 from trueval.measures.grade_values import WORTHS
+from trueval.measures.span import ValueRange
 from trueval.numerics import or_null
 from trueval.rag.unjudged_passages import as_judged, grade_unjudged
 from trueval.run import Run
@@ -173,11 +175,20 @@ def within_range(name: str, ends: tuple[float, float]) -> tuple[float, float]:
     >>> within_range("RR@10", (0.75, 1.25)), within_range("DCG@10", (0.75, 1.25))
     ((0.75, 1.0), (0.75, 1.25))
     """
-    try:
-        span = parse(name).span
-    except MeasureError:
+    span = span_of(name)
+    if span is None:
         return ends
     return span.cut(ends[0]), span.cut(ends[1])
+
+
+def span_of(name: str) -> ValueRange | None:
+    """The range of a measure of lists or of answers; None for an unknown one."""
+    if name in ANSWER_MEASURES:
+        return ANSWER_MEASURES[name].measure.span
+    try:
+        return parse(name).span
+    except MeasureError:
+        return None
 
 
 def _scores(

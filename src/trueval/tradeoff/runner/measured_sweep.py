@@ -32,6 +32,7 @@ from trueval.tradeoff.runner.sweep_result import (
     SweptCollection,
     SweptConfiguration,
     SweptSystem,
+    SystemAnswers,
     SystemLatency,
     SystemProbes,
 )
@@ -65,6 +66,7 @@ class MeasuredSystem:
         qualities: quality of its run.
         recall: recall against exact float32 search, with its interval; None if it searches no vectors.
         timed: latencies of its stages.
+        answers: of a generator; None where nobody answers.
     """
 
     system: System
@@ -77,6 +79,7 @@ class MeasuredSystem:
     recall: Mapping[str, Any] | None
     spent: SystemCost
     timed: SystemTimes
+    answers: SystemAnswers | None = None
 
     def result(self, probes: SystemProbes | None) -> SweptSystem:
         """The system in sweep.json.
@@ -105,6 +108,7 @@ class MeasuredSystem:
             ties=self.qualities.ties,
             notes=(*self.qualities.notes, *self.timed.notes),
             probes=probes,
+            answers=self.answers,
         )
 
     def configurations(self, place: int) -> Iterator[SweptConfiguration]:
@@ -129,7 +133,7 @@ class MeasuredSystem:
 
     def name_at(self, quality: ContextQuality) -> str:
         """The name of its configuration at K."""
-        return f"{self.system.name} K={quality.k}"
+        return self.system.name if self.answers is not None else f"{self.system.name} K={quality.k}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +189,8 @@ class Sweep:
             name=self.plan.name,
             collection=SweptCollection(**self.about),
             policy=policy,
-            measures=tuple(measuring.names),
-            quality=measuring.names[0],
+            measures=self.plan.measures,
+            quality=self.plan.measures[0],
             level=measuring.level,
             resamples=measuring.resamples,
             seed=measuring.seed,
@@ -195,7 +199,7 @@ class Sweep:
             prices=None if self.prices is None else PriceSummary(**self.prices),
             limits=tables["limits"],
             axes=tuple(axes),
-            systems=tuple(each.result(self._probes_of(each.key)) for each in self.systems),
+            systems=tuple(each.result(self._probes_of(each)) for each in self.systems),
             configurations=tuple(row for at, each in enumerate(self.systems) for row in each.configurations(at)),
             ladder=_read_all(LossLadder, derived.ladder),
             tuned=_read_all(TunedGraph, derived.tuned),
@@ -212,7 +216,8 @@ class Sweep:
         """The JSON of `trueval sweep`, sweep.json."""
         return self.result.to_dict()
 
-    def _probes_of(self, key: str) -> SystemProbes | None:
+    def _probes_of(self, system: MeasuredSystem) -> SystemProbes | None:
+        key = system.key if system.answers is None else system.answers.retrieval
         found = None if self.probed is None else self.probed.get(key, {"names": None, "noise": None})
         return None if found is None else decode(SystemProbes, found, SweepResult.KIND)
 

@@ -31,11 +31,13 @@ from trueval.retrieval.pipeline.rerank import candidates_of
 from trueval.retrieval.pipeline.stage_resources import nobody
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
+from trueval.tradeoff.config.answers_plan import AnswersPlan
 from trueval.tradeoff.config.grid import Reason, System
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
 from trueval.tradeoff.diagnosis.query_performance_predictors import make_noisy_queries
 from trueval.tradeoff.runner.analyses import chatter_of, find_routed_system
+from trueval.tradeoff.runner.answers_estimate import AnswersEstimate
 from trueval.tradeoff.runner.judging import estimate_judging, refuse_unlike_scale
 from trueval.tradeoff.runner.sweep_probes import OF_PROBES, SweepProbes
 from trueval.tradeoff.runner.sweep_runner import check_measures
@@ -105,6 +107,8 @@ class _Estimating:
             self.notes.append(BY_SPEED)
         if self.plan.judge is not None:
             work += self._judge_work(systems)
+        if self.plan.answers is not None:
+            work += self._answer_work(self.plan.answers, systems, None if max_cost is None else Account(max_cost))
         plan, failed = self.plan, self.maker.failed
         about = {
             "name": plan.name,
@@ -226,15 +230,30 @@ class _Estimating:
 
     def _judge_work(self, systems: dict[str, System]) -> list[MissingWork]:
         """The judge's questions: exact where all systems are finished, else an upper bound."""
+        runs = self._cached_runs(systems)
+        found = estimate_judging(self.plan, self.inputs, self.store, systems, runs)
+        self.notes += [] if found.exact else [TIED]
+        return [found]
+
+    def _answer_work(
+        self, answers: AnswersPlan, systems: dict[str, System], account: Account | None
+    ) -> list[MissingWork]:
+        """The answers of generators: exact where all systems are finished."""
+        stored = {key: kept[1] for key in systems if (kept := self.store.read(key)) is not None}
+        found = AnswersEstimate(self.plan, answers, self.inputs, self.store, account)
+        work = sum_work(found.estimate(systems, {**self._cached_runs(systems), **stored}))
+        self.notes += found.notes
+        return work
+
+    def _cached_runs(self, systems: dict[str, System]) -> dict[str, Run]:
+        """Runs of systems that are not finished, by key, where the cache has their candidates."""
         runs: dict[str, Run] = {}
         for key, system in systems.items():
             if self.store.read(key) is None:
                 with self.maker.record_failures(system):
                     run = self.maker.work(system).last_candidates()
                     runs |= {} if run is None else {key: run}
-        found = estimate_judging(self.plan, self.inputs, self.store, systems, runs)
-        self.notes += [] if found.exact else [TIED]
-        return [found]
+        return runs
 
 
 def _explain_failures(failed: Sequence[Reason]) -> Iterator[str]:

@@ -239,6 +239,51 @@ class SystemProbes:
 
 
 @dataclass(frozen=True)
+class FirstToken:
+    """Seconds from a query to the first token of its answer, at percentiles over queries and repeats."""
+
+    p50: IntervalEstimate
+    p95: IntervalEstimate
+    p99: IntervalEstimate
+    samples: int
+
+
+@dataclass(frozen=True)
+class SystemAnswers:
+    """Answers of a generator from the first K documents of a system.
+
+    Attributes:
+        retrieval: key of the system.
+        generator: hash of all that decides its answers but the documents.
+        model: name of the generator.
+        k: documents in a prompt.
+        file: log of the answers, inside the directory of the sweep.
+        table: what the judge said of them, inside the same; None without one.
+        questions: number of questions.
+        answers: number of answers, with those of other orders of ties and repetitions.
+        unknown: number of answers that are not known.
+        abstained: share of the known ones that abstain; None without any.
+        tokens_in: mean tokens of a prompt; None if not known.
+        tokens_out: mean tokens of an answer; None if not known.
+        first: latency of the first token, with that of retrieval; None where not timed, or not streamed.
+    """
+
+    retrieval: str
+    generator: str
+    model: str
+    k: int = field(metadata=json_key("K"))
+    file: str
+    table: str | None
+    questions: int
+    answers: int
+    unknown: int
+    abstained: float | None
+    tokens_in: float | None
+    tokens_out: float | None
+    first: FirstToken | None
+
+
+@dataclass(frozen=True)
 class SweptSystem:
     """A pipeline with one value for every key.
 
@@ -262,6 +307,7 @@ class SweptSystem:
         ties: ties of its run.
         notes: what a reader must know of it.
         probes: what probes found; None without [probes].
+        answers: of its generator; None where nobody answers.
     """
 
     name: str
@@ -283,6 +329,7 @@ class SweptSystem:
     ties: Mapping[str, Any]
     notes: tuple[str, ...]
     probes: SystemProbes | None = field(default=None, metadata=OMITTED)
+    answers: SystemAnswers | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)

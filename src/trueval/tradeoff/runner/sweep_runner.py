@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from trueval.answers.generation.generator_choice import prices_of
 from trueval.cost.cost_model import CostModel, SweepPrices
 from trueval.errors import TruevalWarning
 from trueval.latency.latency import Protocol
@@ -35,6 +36,7 @@ from trueval.tradeoff.quality.quality_settings import QualitySettings
 from trueval.tradeoff.runner.analyses import Analyses, FinishedSystem, find_routed_system
 from trueval.tradeoff.runner.judging import OnDemandJudging
 from trueval.tradeoff.runner.measured_sweep import MeasuredSystem, Sweep
+from trueval.tradeoff.runner.sweep_answers import AnsweredSystems, SweepAnswering
 from trueval.tradeoff.runner.sweep_probes import SweepProbes
 from trueval.tradeoff.runner.system_builder import BuiltSystem, SystemBuilder
 from trueval.tradeoff.runner.system_store import SystemStore
@@ -67,9 +69,15 @@ def gather(
     check_measures(chosen, inputs)
     store = SystemStore(out)
     limit = None if max_cost is None else Account(max_cost)
+    priced = is_priced(chosen, charges)
+    answering = None
+    if chosen.answers is not None:
+        answering = SweepAnswering(chosen, chosen.answers, inputs, store, limit, begin, priced)
+        answering.check()
     judging = None if chosen.judge is None else OnDemandJudging.of(chosen, inputs, out, limit)
+    spending = CostModel(charges, next(iter(inputs.collections.values())).documents, billed=priced)
     with _place(out, cache) as place:
-        gathered = _FinishedSystems(chosen, inputs, store, charges, begin("systems"))
+        gathered = _FinishedSystems(chosen, inputs, store, spending, begin("systems"))
         found_one = gathered.add if judging is None else judging.add
         account = Account(None, place / LEDGER, within=limit)
         maker = SystemBuilder(inputs, place, store, account, begin, found_one, as_executor(executor))
@@ -78,22 +86,22 @@ def gather(
         if judging is not None:
             judged = judging.judge(begin("judging"))
             inputs = judged.inputs
-            gathered = _FinishedSystems(chosen, inputs, store, charges, begin("systems"))
+            gathered = _FinishedSystems(chosen, inputs, store, spending, begin("systems"))
             for each in judging.waiting:
                 with maker.record_failures(each.system, each.key):
                     gathered.add(judging.read(each, store))
         done = [FinishedSystem(each.system, each.key) for each in gathered.in_order()]
         derived = Analyses(chosen, inputs, place, store, begin, account).derive(done)
         probed = _run_probes(chosen, done, lambda: SweepProbes(chosen, inputs, maker, place, store, begin))
-        systems = _time_systems(
-            gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times"))
-        )
+        timer = Timer(_protocol(chosen), store, chosen.measuring, begin("times"))
+        systems = _time_systems(gathered.in_order(), maker, timer)
+    answered = AnsweredSystems(systems, (), ()) if answering is None else answering.answer(systems, timer)
     found = Sweep(
         chosen,
         {**inputs.about, "sha256": {**_text_hashes(systems), **inputs.about["sha256"]}},
-        systems,
+        answered.systems,
         (*chosen.left_out, *maker.left_out, *gathered.left_out),
-        tuple(maker.failed),
+        (*maker.failed, *answered.failed),
         tuple(
             dict.fromkeys(
                 (
@@ -101,6 +109,7 @@ def gather(
                     *inputs.notes,
                     *(() if judged is None else judged.notes),
                     *probed.notes,
+                    *answered.notes,
                     *_places(executor, systems),
                     *(note for each in systems for note in formats_used(each.system.settings)),
                     *charges.notes([each.settings for each in chosen.systems], date().date()),
@@ -108,7 +117,7 @@ def gather(
             )
         ),
         machine(),
-        charges.to_dict() if any(charges.knows(each.settings) for each in chosen.systems) else None,
+        charges.to_dict() if priced else None,
         derived,
         None if judged is None else judged.about,
         probed.entries,
@@ -170,12 +179,10 @@ class _FinishedSystems:
         plan: SweepPlan,
         inputs: SweepInputs,
         store: SystemStore,
-        charges: SweepPrices,
+        spending: CostModel,
         step: Callable[[str, int, int], None],
     ) -> None:
-        self.plan, self.inputs, self.store, self.step = plan, inputs, store, step
-        billed = any(charges.knows(each.settings) for each in plan.systems)
-        self.spending = CostModel(charges, next(iter(inputs.collections.values())).documents, billed=billed)
+        self.plan, self.inputs, self.store, self.spending, self.step = plan, inputs, store, spending, step
         self.measured: dict[str, MeasuredSystem] = {}
         self.left_out: list[Reason] = []
 
@@ -202,6 +209,13 @@ class _FinishedSystems:
     def in_order(self) -> tuple[MeasuredSystem, ...]:
         """The systems in the order of the plan."""
         return tuple(self.measured[each.name] for each in self.plan.systems if each.name in self.measured)
+
+
+def is_priced(plan: SweepPlan, charges: SweepPrices) -> bool:
+    """Whether anything of a sweep may have a cost: a stage, or a generator."""
+    generators = [each for system in plan.systems for each in system.generators]
+    stages = any(charges.knows(each.settings) for each in plan.systems)
+    return stages or any(None not in prices_of(each.values, each.model) for each in generators)
 
 
 def check_measures(plan: SweepPlan, inputs: SweepInputs) -> None:

@@ -46,12 +46,14 @@ class SystemTimes(NamedTuple):
         stages: latency percentiles per stage.
         latency: percentiles over all stages together, and their jitter; None where nothing was timed.
         loads: results of closed and open loops.
+        first: percentiles until the end of an earlier stage; None where nobody asked for them.
     """
 
     stages: list[dict[str, Any]]
     latency: dict[str, Any] | None
     loads: list[dict[str, Any]]
     notes: tuple[str, ...] = ()
+    first: dict[str, Any] | None = None
 
 
 NOTHING: Final = SystemTimes([], None, [])
@@ -110,7 +112,7 @@ class Timer:
         found: dict[str, SystemTimes] = {}
         missing = []
         for each in systems:
-            kept = self._cached_samples(each.key)
+            kept = self.read(each.key)
             if kept is None:
                 missing.append(each)
             else:
@@ -121,7 +123,7 @@ class Timer:
 
     def has(self, key: str) -> bool:
         """Whether a system has stored times under the same protocol."""
-        return self._cached_samples(key) is not None
+        return self.read(key) is not None
 
     def _time(self, group: Sequence[TimingTask]) -> dict[str, SystemTimes]:
         """Time some systems together, each task once."""
@@ -169,13 +171,30 @@ class Timer:
         own, asked = pl.concat(parts), len(served.query_ids)
         under_load = [each.to_dict() for each in loads(served.answer, asked, self.protocol)]
         about = {"protocol": self._protocol, "stages": [stage.name for stage in served.stages], "loads": under_load}
+        return self.keep(key, about, own)
+
+    def keep(
+        self, key: str, about: Mapping[str, Any], samples: pl.DataFrame, *, first: str | None = None
+    ) -> SystemTimes:
+        """Store the samples of a system, and return its latencies.
+
+        Args:
+            about: "stages", in their order, and "loads".
+            samples: stage, query_id, repeat, started, seconds.
+            first: name of a stage; percentiles until its end are returned too.
+        """
         if self.store.folder is not None:
             (self.store.folder / SAMPLES).mkdir(parents=True, exist_ok=True)
-            write_whole(self._samples(key), own.write_parquet)
+            write_whole(self._samples(key), samples.write_parquet)
             write_json(self._about(key), about)
-        return self._system_times(about, own)
+        found = self._system_times(about, samples)
+        if first is None:
+            return found
+        stages = list(about["stages"])
+        until = times_of(samples.rename({"stage": "task"}), stages[: stages.index(first) + 1])
+        return found._replace(first=self._percentiles(until))
 
-    def _cached_samples(self, key: str) -> tuple[Mapping[str, object], pl.DataFrame] | None:
+    def read(self, key: str) -> tuple[Mapping[str, Any], pl.DataFrame] | None:
         """Stored samples under the same protocol; None if missing or unreadable."""
         if self.store.folder is None or not self._about(key).is_file():
             return None

@@ -36,6 +36,9 @@ STAGES: Final = {
     "deduplicate": "run-5",
     "rerank": "run-1",
     "repair": "range",
+    "first token": "run-5",
+    "other tokens": "good",
+    "answer": "good",
 }
 MEMORY: Final = {"vectors": "expected", "graph": "range", "words": "good"}
 COSTS: Final = {"rerank": "run-1", "embed": "run-0", "generator": "run-5"}
@@ -87,8 +90,10 @@ def latency_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) ->
     of = dict(timed)
     best = [point.system for point in best_of_systems(points, len(points)) if point.system in of]
     shown = sorted(best[:SHOWN] or list(of)[:SHOWN], key=lambda place: of[place].p50.value or 0.0)
+    answered = any(system.answers is not None for system in sweep.systems)
+    last = "the end of the answer" if answered else "the last document; the generator is not in it"
     words = (
-        "One query at a time, from the text of the query to the last document; the generator is not in it. Jitter: "
+        f"One query at a time, from the text of the query to {last}. Jitter: "
         "the part by which two measurements of the same system differ at most, in 95 % of cases."
     )
     rows = [_TimedRow(sweep.systems[place], found) for place, found in timed]
@@ -101,7 +106,10 @@ def latency_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) ->
 
 
 def _time_figures(sweep: SweepResult, shown: Sequence[int]) -> Iterator[Figure]:
-    names = short_names(sweep)
+    names = [
+        name if system.answers is None else f"{name} K={system.answers.k}"
+        for name, system in zip(short_names(sweep), sweep.systems, strict=True)
+    ]
     marks = [
         PlotMark(
             names[place],
@@ -199,12 +207,12 @@ def memory_section(sweep: SweepResult) -> list[Section]:
     rows = [_MemoryRow(system, system.memory) for system in sweep.systems if system.memory is not None]
     if not rows:
         return []
-    names, alike = short_names(sweep), dict[tuple[float, ...], list[str]]()
+    names, alike = short_names(sweep), dict[tuple[float, ...], dict[str, None]]()
     for name, system in zip(names, sweep.systems, strict=True):
         if system.memory is not None:
-            alike.setdefault(tuple(getattr(system.memory, part) or 0 for part in MEMORY), []).append(name)
+            alike.setdefault(tuple(getattr(system.memory, part) or 0 for part in MEMORY), {})[name] = None
     pieces = [
-        StackedPart(_and_more(some), part, value / MIB, f"{part} {size(value)}: {', '.join(some)}")
+        StackedPart(_and_more(list(some)), part, value / MIB, f"{part} {size(value)}: {', '.join(some)}")
         for values, some in sorted(alike.items(), key=lambda each: sum(each[0]))[:SHOWN]
         for part, value in zip(MEMORY, values, strict=True)
     ]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from trueval.answers.answer_measures import MEASURES as ANSWER_MEASURES
 from trueval.errors import MeasureError
 from trueval.measures import parse
 from trueval.report.number_texts import count_phrase
@@ -142,7 +143,7 @@ def ceiling_of(measure: str) -> float | None:
     (1.0, 0.0, None)
     """
     try:
-        found = parse(measure)
+        found = ANSWER_MEASURES[measure].measure if measure in ANSWER_MEASURES else parse(measure)
     except MeasureError:
         return None
     best = found.span.low if found.better == "lower" else found.span.high
@@ -363,7 +364,9 @@ def _next(result: FrontierResult, rule: RuleAnswer) -> str:
         point = None if other is None or other.answer is None else result.points[other.answer]
         return "" if point is None else f"trueval frontier SWEEP_DIR{_looser(result, rule, point)}"
     if len({result.points[place].system for place in rule.within_noise}) > 1 and not _at_ceiling(result, rule):
-        return f'trueval power QRELS RUN RUN -m "{result.points[rule.answer].quality.measure}"'
+        measure = result.points[rule.answer].quality.measure
+        asked = "answers compare LOG LOG" if measure in ANSWER_MEASURES else "power QRELS RUN RUN"
+        return f'trueval {asked} -m "{measure}"'
     found = _next_cheaper(result, rule) if _unlimited_rule(result, rule) is None else None
     if found is not None and found[1].cost is not None and "cost" in found[0]:
         return f"trueval frontier SWEEP_DIR --max-cost {_above(found[1].cost)}"

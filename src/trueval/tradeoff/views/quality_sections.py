@@ -26,8 +26,20 @@ MARK_KEY: Final = (("dot", "expected"), ("thin", "interval over queries"), ("bar
 
 
 def short_names(sweep: SweepResult) -> list[str]:
-    """Names of the systems without the words they share, in the order of the sweep."""
-    return apart([system.name for system in sweep.systems])
+    """Names of the systems without K and the words they share, in the order of the sweep."""
+    return apart([_without_k(system) for system in sweep.systems])
+
+
+def _without_k(system: SweptSystem) -> str:
+    return system.name if system.answers is None else system.name.removesuffix(f" K={system.answers.k}")
+
+
+def first_alike(sweep: SweepResult) -> list[int]:
+    """[system] the first that differs from it in K alone: answers to each K are a system of their own."""
+    first: dict[object, int] = {}
+    about = [each.answers for each in sweep.systems]
+    same = [place if each is None else (each.retrieval, each.generator) for place, each in enumerate(about)]
+    return [first.setdefault(key, place) for place, key in enumerate(same)]
 
 
 # ---- quality over K ----
@@ -53,7 +65,7 @@ def contexts_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) -
     curves = _curves(sweep, points)
     if not curves:
         return []
-    order = [curves[place] for place in _by_merit(points, curves)]
+    order = [curves[place] for place in _by_merit(sweep, points, curves)]
     colored, others = order[:COLORED], order[COLORED : COLORED + GRAY]
     measure, across = sweep.quality, len(panels_of(points)) == 1
     best = f"; {order[0].name} is best" if across else ""
@@ -79,14 +91,15 @@ def _per_ten(curve: QualityCurve) -> tuple[float, ...]:
     return tuple(10 * (values[at] - values[at - 1]) / (k[at] - k[at - 1]) for at in range(1, len(k)))
 
 
-def _of_system(points: Sequence[ConfigurationPoint], system: int) -> list[ConfigurationPoint]:
-    return sorted((point for point in points if point.system == system), key=lambda point: point.k or 0)
+def _of_system(sweep: SweepResult, points: Sequence[ConfigurationPoint], system: int) -> list[ConfigurationPoint]:
+    alike = first_alike(sweep)
+    return sorted((point for point in points if alike[point.system] == system), key=lambda point: point.k or 0)
 
 
 def _curves(sweep: SweepResult, points: Sequence[ConfigurationPoint]) -> dict[int, QualityCurve]:
-    names, found = short_names(sweep), {}
-    for system in dict.fromkeys(point.system for point in points):
-        mine = _of_system(points, system)
+    names, alike, found = short_names(sweep), first_alike(sweep), {}
+    for system in dict.fromkeys(alike[point.system] for point in points):
+        mine = _of_system(sweep, points, system)
         if len({point.k for point in mine}) > 1:
             found[system] = QualityCurve(
                 names[system],
@@ -97,8 +110,11 @@ def _curves(sweep: SweepResult, points: Sequence[ConfigurationPoint]) -> dict[in
     return found
 
 
-def _by_merit(points: Sequence[ConfigurationPoint], curves: Mapping[int, QualityCurve]) -> list[int]:
-    best = [point.system for point in best_of_systems(points, len(points))]
+def _by_merit(
+    sweep: SweepResult, points: Sequence[ConfigurationPoint], curves: Mapping[int, QualityCurve]
+) -> list[int]:
+    alike = first_alike(sweep)
+    best = dict.fromkeys(alike[point.system] for point in best_of_systems(points, len(points)))
     return [system for system in best if system in curves]
 
 
@@ -112,11 +128,13 @@ def _gains(sweep: SweepResult, points: Sequence[ConfigurationPoint]) -> Sheet[_S
             second.quality - first.quality,
             None if first.cost is None or second.cost is None else second.cost - first.cost,
         )
-        for system in _by_merit(points, _curves(sweep, points))
-        for first, second in pairwise(_of_system(points, system))
+        for system in _by_merit(sweep, points, _curves(sweep, points))
+        for first, second in pairwise(_of_system(sweep, points, system))
     ]
+    answered = any(row.system.answers is not None for row in rows)
+    name = (lambda row: _without_k(row.system)) if answered else (lambda row: row.system.name)
     columns: list[Column[_StepRow]] = [
-        Column("system", lambda row: row.system.name),
+        Column("system", name),
         Column("from K", lambda row: row.first.k, COUNT),
         Column("to K", lambda row: row.second.k, COUNT),
         Column("quality gains", lambda row: row.gain, DIFFERENCE),

@@ -22,6 +22,7 @@ from trueval.report.view import (
 )
 from trueval.tradeoff.quality.result_parts import MeasureMean, OmittedConfiguration
 from trueval.tradeoff.runner.sweep_result import SweepResult, SweptConfiguration, SweptSystem
+from trueval.tradeoff.views.answers_section import answers_section
 from trueval.tradeoff.views.expense_sections import latency_section, memory_section, price_section
 from trueval.tradeoff.views.frontier import MOST_OPEN, chart_figure, chart_words, reasons
 from trueval.tradeoff.views.frontier_chart import frontier_chart
@@ -76,6 +77,7 @@ def view(result: SweepResult) -> View:
         Section("Configurations", [*_best_sheet(result), *_reason_sheet(result), _every(result, points)]),
         *_frontier(result, points),
         *contexts_section(result, points),
+        *answers_section(result),
         *headroom_section(result, points),
         *ladder_section(result),
         *route_section(result),
