@@ -57,18 +57,21 @@ def logit(query: str, text: str) -> float:
 
 
 class Planted:
-    """A model that gives `vector` or `logit`, rounded to its format."""
+    """A model that gives `vector` or `logit`, rounded to its format; logits to that of its head."""
 
     batch_size = 4
 
-    def __init__(self, name: str, dtype: str, log: list[tuple[str, int]]) -> None:
-        self.name, self.dtype, self.log = name, dtype, log
+    def __init__(
+        self, name: str, dtype: str, log: list[tuple[str, int]], parts: Mapping[str, str] | None = None
+    ) -> None:
+        self.name, self.dtype, self.log, self.parts = name, dtype, log, parts or {}
         self.scoring = "product" if name == "embedder" else "sigmoid"
         if name == "reranker":
             self.pair_logits = self.of_pairs
 
     def settings(self) -> dict[str, Any]:
-        return {"model": self.name, "path": "nowhere", "dtype": self.dtype, "scoring": self.scoring}
+        about = {"model": self.name, "path": "nowhere", "dtype": self.dtype, "scoring": self.scoring}
+        return about | ({"parts": dict(self.parts)} if self.parts else {})
 
     def embed_documents(self, texts: Sequence[str], names: Sequence[str]) -> Any:
         return np.array([vector(text) for text in texts], np.float32).astype(storage_dtype(self.dtype))
@@ -76,15 +79,19 @@ class Planted:
     embed_queries = embed_documents
 
     def of_pairs(self, pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> Any:
-        self.log.append((self.dtype, len(pairs)))
-        return np.array([[logit(*pair)] for pair in pairs], np.float32).astype(storage_dtype(self.dtype))
+        named = "".join(f", {name} {form}" for name, form in self.parts.items())
+        self.log.append((self.dtype + named, len(pairs)))
+        form = self.parts.get("head", self.dtype)
+        return np.array([[logit(*pair)] for pair in pairs], np.float32).astype(storage_dtype(form))
 
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     done: list[tuple[str, int]] = []
     models.use(monkeypatch, lambda name: None)
-    monkeypatch.setattr(stage_keys, "load_model", lambda name, dtype, **_: Planted(name, dtype, done))
+    monkeypatch.setattr(
+        stage_keys, "load_model", lambda name, dtype, parts=None, **_: Planted(name, dtype, done, parts)
+    )
     return done
 
 
@@ -257,6 +264,36 @@ def test_float32_the_file_and_all_together_are_those_of_retrieve_to_the_bit(
             assert step.tied == stage.ties.fraction
 
 
+def test_parts_of_a_model_are_stages_of_their_own(collection: Collection, log: list[Any]) -> None:
+    """The head alone in bfloat16, and alone in float32: logits rounded by hand; one pass over the pairs for each."""
+    parts = ["head=bfloat16", "head=float32", "attention=float16"]
+    found, whole = (audited(collection, scoring=["bfloat16"], parts=each) for each in (parts, ()))
+    base = replace(pipeline(), settings=reference_of(pipeline().settings)).retrieve(collection)
+    fused = of_run(next(stage.run for stage in base.stages if stage.name == "fuse"))
+    for axis, model, scoring in (
+        ("head of the model", "bfloat16", "float32"),
+        ("model, head in float32", "float32", "float32"),
+        ("model and scores, head in float32", "float32", "bfloat16"),
+    ):
+        row = row_of(found, "rerank", axis, "bfloat16")
+        assert close(row.measures[0], naive(ranked(collection, fused, model, scoring), collection))
+    assert row_of(found, "rerank", "attention of the model", "float16")
+    assert row_of(found, "dense", "attention of the model", "float16")
+    assert not [row for row in found.rows if row.stage == "dense" and "head" in row.axis]  # an embedder has none
+    assert [row for row in found.rows if row in whole.rows] == list(whole.rows)
+    passes = {each.dtype: each for each in found.pairs}
+    assert set(passes) == {
+        "float32",
+        "bfloat16",
+        "float32, head bfloat16",
+        "bfloat16, head float32",
+        "float32, attention float16",
+    }
+    for name, each in passes.items():
+        if ", " in name:  # the others ran in `whole` too
+            assert (each.needed, each.added) == (0, sum(count for dtype, count in log if dtype == name))
+
+
 def test_equal_scores_go_on_in_the_order_of_the_corpus(collection: Collection, log: list[Any]) -> None:
     found = audited(collection, {"sparse": TABLES["sparse"], "rerank": TABLES["rerank"]}, scoring=["float8_e5m2"])
     words = replace(pipeline(), settings={"sparse": pipeline().settings["sparse"]}).retrieve(collection).run
@@ -327,6 +364,7 @@ def test_the_file_keeps_its_own_index(collection: Collection, log: list[Any]) ->
         ({"dtypes": ["float8_e5m2"]}, "The dtype of a model must be one of float32, bfloat16, float16"),
         ({"scoring": ["bfloat61"]}, "Did you mean 'bfloat16'"),
         ({"storages": ["int9"]}, "Did you mean int"),
+        ({"parts": ["tail=float32"]}, "A part of a model must be PART=FORMAT"),
     ],
 )
 def test_unknown_formats_are_refused_before_any_work(

@@ -151,6 +151,11 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         self.normalize = not normalizes and self.model.similarity_fn_name in (None, "cosine")
 
     @property
+    def transformer(self) -> Any:
+        """The network of its first module."""
+        return self.model[0].model
+
+    @property
     def dimension(self) -> int | None:
         """Dimension of the vectors; None where no module declares it."""
         found = self.model.get_embedding_dimension()

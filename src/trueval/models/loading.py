@@ -9,9 +9,12 @@ from trueval.models.embedder import EMBEDDERS, LocalEmbedder
 from trueval.models.hosted.hosted_roles import HostedEmbedder, HostedReranker, load_hosted
 from trueval.models.hosted.services import is_hosted
 from trueval.models.model_location import find_model, need
+from trueval.models.model_parts import ModelPart
 from trueval.models.reranker import RERANKERS, LocalReranker
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trueval.models.recipes import Recipe
 
 
@@ -31,6 +34,7 @@ def load_model(
     max_length: int | None = None,
     instruction: str | None = None,
     trust_remote_code: bool = False,
+    parts: Mapping[str, str] | None = None,
     **service: Any,
 ) -> LocalEmbedder | LocalReranker | HostedEmbedder | HostedReranker:
     """Load an embedder or a reranker.
@@ -46,6 +50,8 @@ def load_model(
         max_length: maximum number of tokens, instead of the recipe's.
         instruction: task description, instead of the recipe's.
         trust_remote_code: whether to run code from the model's repository.
+        parts: part of the network → format that it alone runs in, such as {"head": "float32"}: "head" is the last
+            module, "attention" the softmax of attention. None for none.
         service: further settings of a hosted model, as in `trueval.models.hosted.hosted_roles.load_hosted`.
 
     Raises:
@@ -60,9 +66,11 @@ def load_model(
             "max_length": max_length,
             "instruction": instruction,
         }
+        local |= {} if parts is None else {"parts": parts}
         return load_hosted(name, batch_size=batch_size, **local, **service)
     if service:
         raise PolicyError(f"{name} runs on this machine. Only a hosted model takes {', '.join(service)}.")
+    own = [ModelPart.parse(f"{name}={form}") for name, form in (parts or {}).items()]
     dtype = "bfloat16" if dtype is None else dtype
     if dtype not in DTYPES:
         raise PolicyError(f"The dtype of a model must be one of {', '.join(DTYPES)}. Got {dtype!r}.")
@@ -76,6 +84,7 @@ def load_model(
         max_length=max_length or place.recipe.max_length,
         instruction=place.recipe.instruction if instruction is None else instruction,
         trust_remote_code=trust_remote_code,
+        parts=dict(own),
     )
 
 

@@ -14,9 +14,10 @@ from trueval.models.foreign_code import refuse_foreign_code
 from trueval.models.hosted.hosted_roles import sendable
 from trueval.models.hosted.services import is_hosted
 from trueval.models.model_location import ModelLocation, find_model, hardware, need
+from trueval.models.model_parts import ModelPart, set_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 SETTINGS = ("scoring", "dtype", "device", "batch_size", "max_length", "instruction")
@@ -34,6 +35,7 @@ class LocalModel(ABC):
         max_length: maximum number of tokens, prompt included; 0 for the limit in the model's files.
         instruction: task description in the prompt.
         trust_remote_code: whether to run code from the model's repository.
+        parts: part of the network → number format that it alone runs in.
     """
 
     place: ModelLocation = field(kw_only=False)
@@ -43,12 +45,15 @@ class LocalModel(ABC):
     max_length: int
     instruction: str
     trust_remote_code: bool
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.torch = need("torch")
         self.name, self.recipe = self.place.name, self.place.recipe
         self.scoring: str = self.recipe.scoring  # a cross-encoder infers it from its head
         self.load()
+        for part in self.parts.items():
+            set_part(self.transformer, ModelPart(*part), self.name)
         self.limit_length()
 
     def limit_length(self) -> None:
@@ -66,6 +71,11 @@ class LocalModel(ABC):
     def load(self) -> None:
         """Load model and tokenizer."""
 
+    @property
+    def transformer(self) -> Any:
+        """The network, a model of transformers."""
+        return self.model  # type: ignore[attr-defined]
+
     def settings(self) -> dict[str, Any]:
         """Return everything that determines the outputs, for result files.
 
@@ -76,6 +86,7 @@ class LocalModel(ABC):
             "path": self.place.path,
             "recipe": self.recipe.name,
             **{name: getattr(self, name) for name in SETTINGS},
+            **({"parts": dict(self.parts)} if self.parts else {}),
             **hardware(self.device),
             **({"threads": self.torch.get_num_threads()} if self.device.startswith("cpu") else {}),
             "versions": {name: need(name).__version__ for name in ("torch", "transformers", "sentence_transformers")},

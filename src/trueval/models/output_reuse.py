@@ -81,7 +81,8 @@ def outputs_by(
 
 def is_by_text(model: Any, reuse: str) -> bool:
     """Whether outputs of a model are reused by item."""
-    return hasattr(model, "answers") or model.dtype in BY_TEXT or reuse == TEXT
+    exact = getattr(model, "dtype", "") in BY_TEXT and not getattr(model, "parts", None)
+    return hasattr(model, "answers") or exact or reuse == TEXT
 
 
 def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, object], folder: Path) -> None:

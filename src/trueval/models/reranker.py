@@ -11,6 +11,7 @@ from trueval.errors import InputError
 from trueval.models.batches import refuse_overflow, to_array
 from trueval.models.local_model import LocalModel, pad_sequences
 from trueval.models.model_location import need
+from trueval.models.model_parts import HEAD
 from trueval.numerics import storage_dtype
 from trueval.scoring import sigmoid, softmax
 
@@ -70,7 +71,8 @@ class LocalReranker(LocalModel):
             names: name of each pair in errors; by default its index and the start of the document.
 
         Returns:
-            [pair, 1], or [pair, 2] as (no, yes), in the model's dtype (bfloat16 is that of ml_dtypes).
+            [pair, 1], or [pair, 2] as (no, yes), in the dtype of the model or of its head (bfloat16 is that of
+            ml_dtypes).
 
         Raises:
             InputError: some logit is not finite; the documents are named.
@@ -224,10 +226,15 @@ class CrossEncoderReranker(LocalReranker):
             setattr(self.model, length, self.max_length)
         self.max_length = int(getattr(self.model, length) or 0)
 
+    @property
+    def transformer(self) -> Any:
+        """The network inside."""
+        return self.model.model
+
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of each pair in the model's dtype, from which some versions upcast."""
         return raw_logits(self.model, pairs, batch_size=len(pairs), show_progress_bar=False).to(
-            getattr(self.torch, self.dtype)
+            getattr(self.torch, self.parts.get(HEAD, self.dtype))
         )
 
     def count_tokens(self, pairs: list[tuple[str, str]]) -> Any:

@@ -98,8 +98,7 @@ def audit_models(
         models: recipes, folders or hub ids.
         dtypes: number formats in which the models run.
         passes: further options of `trueval.precision.model_passes.run_models`: candidates, scoring, index_dtypes,
-            folder,
-            batch_size and so on.
+            parts, folder, batch_size and so on.
 
     Raises:
         InputError: a model, a text or an output is bad.

@@ -28,6 +28,7 @@ def audit_pipeline(
     dtypes: Sequence[str] | None = None,
     scoring: Sequence[str] | None = None,
     storages: Sequence[str] | None = None,
+    parts: Sequence[str] = (),
     added: float = 0.2,
     exclude: Ids[str] | Path = (),
     limit: int | None = None,
@@ -51,10 +52,11 @@ def audit_pipeline(
         measures: as in `evaluate`, like policy and choices.
         dtypes: formats that models run in, beside float32; bfloat16 if None.
         scoring: formats of scores; every one below float32 if None.
-        storages: formats of stored vectors, of float16, bfloat16, int8, int4, binary, pq, opq; the first three if None.
-        added: more pairs that a reranker may score for stages apart, by its own; a row has no values of the end beyond.
+        storages: of stored vectors: float16, bfloat16, int8, int4, binary, pq, opq; the first three if None.
+        parts: of models, run alone in another format in further passes: "head=float32".
+        added: more pairs, by its own, that a reranker may score for the end of stages apart.
         exclude: ids of queries to leave out, or a file of them.
-        limit: number of remaining judged queries to use; all if None.
+        limit: number of judged queries to use; all if None.
         qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         grades: grade in the judgments → grade to use.
         cache: as in `retrieve`; outputs of models in low precision are taken by text.
@@ -78,7 +80,7 @@ def audit_pipeline(
     from trueval.precision.stage_formats import StageFormats
     from trueval.retrieval.pipeline.pipeline import Pipeline
 
-    formats = StageFormats.of(dtypes, scoring, storages)
+    formats = StageFormats.of(dtypes, scoring, storages, parts)
     chosen = Pipeline.of(pipeline)
     if "route" in chosen.settings:
         raise PolicyError("A router was certified on the scores of the stages' own formats. Remove [route].")

@@ -31,6 +31,7 @@ def audit_precision(
     logits: Path | str | None = None,
     scoring: Sequence[str] = ("model", "float32"),
     index_dtypes: Sequence[str] = ("model",),
+    parts: Sequence[str] = (),
     candidates: str | Run | None = None,
     exclude: Ids[str] | Path = (),
     limit: int | None = None,
@@ -56,9 +57,10 @@ def audit_precision(
         logits: an .npz file with query, doc and an array for each dtype, instead of models.
         scoring: formats of the scores; "model" is the model's own.
         index_dtypes: storage formats of document embeddings.
-        candidates: documents to score: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
+        parts: of a model, run alone in another format in further passes: "head=float32".
+        candidates: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
         exclude: ids of queries to leave out, or a file of them.
-        preset: "paper" for measures, formats, batch size, length and policy of P-A, Appendix E, where not given.
+        preset: "paper" for what is not given of the settings of P-A, Appendix E.
         qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         grades: grade in the judgments → grade to use.
         folder: folder that stores model outputs, from which an interrupted call resumes.
@@ -105,6 +107,7 @@ def audit_precision(
         "candidates": candidates,
         "scoring": scoring,
         "index_dtypes": index_dtypes,
+        "parts": parts,
         "folder": folder,
         "begin": begin,
         "executor": executor,

@@ -179,6 +179,7 @@ class RegimeEntry:
         measures: text form of a measure → its mean.
         curves: the same measures at other cutoffs, for those with a cutoff.
         agreement: with the float32 run; None without one, and where the corpus is too large for lists.
+        part: the part of the model that alone ran in another format; empty for none.
     """
 
     model: str
@@ -192,6 +193,7 @@ class RegimeEntry:
     measures: Mapping[str, RegimeMean]
     curves: Mapping[str, CutoffCurve]
     agreement: RegimeAgreement | None
+    part: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True)

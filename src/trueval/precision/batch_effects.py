@@ -84,7 +84,7 @@ def _equality(several: Sequence[Passes]) -> list[PassEquality]:
     """How many rows of each pass differ, bit for bit, from those of the first batch size."""
     found: dict[tuple[str, str], PassEquality] = {}
     for at, (regime, arrays) in enumerate(several[0].outputs):
-        key = regime.model, regime.model_dtype
+        key = regime.model, regime.model_formats
         if key in found:  # regimes of one pass share its outputs
             continue
         differing = tuple(

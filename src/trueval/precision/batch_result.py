@@ -38,7 +38,7 @@ class PassEquality:
 
     Attributes:
         model: name of the model.
-        model_dtype: number format in which it ran.
+        model_dtype: number format in which it ran, and that of a part.
         rows: number of texts or pairs.
         differing: [batch size] rows with any other bit.
     """

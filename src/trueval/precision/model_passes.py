@@ -11,7 +11,9 @@ from trueval.collection import candidate_lists
 from trueval.errors import InputError, Place, PolicyError
 from trueval.files.source.memory_estimate import check_memory
 from trueval.files.source.source_bytes import read_bytes
+from trueval.models.model_parts import ATTENTION, ModelPart
 from trueval.models.outputs import Step, model_outputs, parts_of
+from trueval.models.pair_scores import HIGH
 from trueval.precision.audit_result import AuditedCandidates, AuditedCollection
 from trueval.precision.regimes import plan
 from trueval.printable import encodable
@@ -69,6 +71,7 @@ def run_models(
     candidates: str | Run | None = None,
     scoring: Sequence[str] = (),
     index_dtypes: Sequence[str] = (),
+    parts: Sequence[str] = (),
     folder: Path | None = None,
     begin: Begin | None = None,
     executor: Executor | None = None,
@@ -82,6 +85,7 @@ def run_models(
         candidates: documents that each model scores, as in `candidate_lists`.
         scoring: formats of the scores, as in `plan`.
         index_dtypes: formats of stored document embeddings, as in `plan`.
+        parts: parts that, in further passes, run alone in another format, such as "head=float32".
         folder: folder that stores outputs, from which an interrupted call resumes; None stores none.
         begin: called with each pass's name; returns a callback for every shard.
         executor: runs the models in other processes or on other machines, shard by shard, with the same result.
@@ -95,11 +99,12 @@ def run_models(
     chosen = candidate_lists(collection, candidates)
     outputs: list[tuple[Regime, Mapping[str, Any]]] = []
     settings = []
-    for model, dtype in _load_models(models, dtypes, setup):
-        step = None if begin is None else begin(f"{model.name} {dtype}")
+    for model, dtype, part in _load_models(models, dtypes, parts, setup):
+        step = None if begin is None else begin(f"{model.name} {dtype} {part}".rstrip())
         found = model_outputs(model, collection, chosen, folder=folder, step=step, executor=as_executor(executor))
         settings.append(found.to_dict())
-        outputs += [(regime, found.arrays) for regime in plan(model.name, model.scoring, dtype, scoring, index_dtypes)]
+        regimes = plan(model.name, model.scoring, dtype, scoring, index_dtypes, part)
+        outputs += [(regime, found.arrays) for regime in regimes]
     return Passes(collection, chosen, outputs, settings)
 
 
@@ -109,20 +114,23 @@ def missing_passes(
     dtypes: Sequence[str],
     *,
     candidates: str | Run | None = None,
+    parts: Sequence[str] = (),
     folder: Path | None = None,
     **setup: object,
 ) -> Iterator[MissingWork]:
     """What models still have to do for `run_models`, whose arguments these are; nothing is computed."""
     chosen = candidate_lists(collection, candidates)
-    for model, dtype in _load_models(models, dtypes, setup):
+    for model, dtype, alone in _load_models(models, dtypes, parts, setup):
         counts = MissingOutputs(folder)
         for part in parts_of(model, collection, chosen):
-            counts.add_part(model, part, None, f"{part.name} ({dtype})")
+            counts.add_part(model, part, None, f"{part.name} ({dtype}{alone and ', '}{alone})")
         yield from counts.work()
 
 
-def _load_models(models: Sequence[str], dtypes: Sequence[str], setup: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Each model in each dtype, one at a time."""
+def _load_models(
+    models: Sequence[str], dtypes: Sequence[str], parts: Sequence[str], setup: Mapping[str, Any]
+) -> Iterator[tuple[Any, str, str]]:
+    """Each model in each dtype, whole and then with each part alone in another format; one at a time."""
     from trueval.models import load_model
     from trueval.models.hosted.services import is_hosted
 
@@ -133,9 +141,15 @@ def _load_models(models: Sequence[str], dtypes: Sequence[str], setup: Mapping[st
             "Make a run of it with trueval retrieve, and see with trueval evaluate what its ties can change."
         )
     options = {name: value for name, value in setup.items() if value is not None}
+    chosen = [ModelPart.parse(each) for each in dict.fromkeys(parts)]
     for name in models:
         for dtype in dtypes:
-            yield load_model(name, dtype=dtype, **options), dtype
+            yield load_model(name, dtype=dtype, **options), dtype, ""
+            for part in chosen:
+                # Kernels of attention may do better than a low dtype, so that attention in it is a pass of its own.
+                if part.format != dtype or (part.name == ATTENTION and dtype != HIGH):
+                    own = {part.name: part.format}
+                    yield load_model(name, dtype=dtype, parts=own, **options), dtype, str(part)
 
 
 def select_queries(

@@ -87,7 +87,7 @@ def audit_stages(
             work = _Audit(found, shared, begin or nobody, wanted, used, added)
             ladder = [step for regime in _regimes(chosen.settings, low) for step in work.climb(regime)]
             work.close_needs()
-            apart = variants_of(chosen.settings, low, formats.scores, formats.vectors)
+            apart = variants_of(chosen.settings, formats._replace(models=low))
             rows = [row for row in map(work.row, apart) if row is not None]
             base = reference_of(chosen.settings)
             return PipelineAudit(
@@ -204,6 +204,7 @@ class _Audit:
         """Whether a reranker may score these candidates; if so, they count as seen."""
         settings = work.settings["rerank"]
         dtype = str(settings.get("dtype", "service"))
+        dtype += "".join(f", {name} {form}" for name, form in settings.get("parts", {}).items())
         lists = rank_lists(run, settings["depth"])
         queries = lists.query_ids.gather(lists.of_row)
         pairs = pl.DataFrame({"query_id": queries, "doc_id": lists.documents["doc_id"]})

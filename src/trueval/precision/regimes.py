@@ -33,6 +33,7 @@ class Regime(NamedTuple):
         model_dtype: number format in which the model ran.
         scoring_format: format to which φ was rounded; float32 on a narrower model is high-precision scoring.
         index_dtype: storage format of document embeddings; None without embeddings. Queries keep the model's dtype.
+        part: the part of the model that alone ran in another format, such as "head=float32"; empty for none.
     """
 
     model: str
@@ -40,6 +41,16 @@ class Regime(NamedTuple):
     model_dtype: str
     scoring_format: str
     index_dtype: str | None = None
+    part: str = ""
+
+    @property
+    def model_formats(self) -> str:
+        """Model dtype and, where it differs, that of a part.
+
+        >>> Regime("m", "softmax", "bfloat16", "float32", part="head=float32").model_formats
+        'bfloat16+head=float32'
+        """
+        return f"{self.model_dtype}+{self.part}" if self.part else self.model_dtype
 
     @property
     def label(self) -> str:
@@ -49,7 +60,7 @@ class Regime(NamedTuple):
         'bfloat16_float32'
         """
         index = "" if self.index_dtype in (None, self.model_dtype) else f"_index-{self.index_dtype}"
-        return f"{self.model_dtype}_{self.scoring_format}{index}"
+        return f"{self.model_formats}_{self.scoring_format}{index}"
 
     @property
     def name(self) -> str:
@@ -59,11 +70,16 @@ class Regime(NamedTuple):
     @property
     def is_reference(self) -> bool:
         """Whether everything is float32: the reference of the model's other regimes."""
-        return {self.model_dtype, self.scoring_format, self.index_dtype or HIGH} == {HIGH}
+        return {self.model_dtype, self.scoring_format, self.index_dtype or HIGH} == {HIGH} and not self.part
 
 
 def plan(
-    model: str, scoring: str, model_dtype: str, formats: Sequence[str] = (), index_dtypes: Sequence[str] = ()
+    model: str,
+    scoring: str,
+    model_dtype: str,
+    formats: Sequence[str] = (),
+    index_dtypes: Sequence[str] = (),
+    part: str = "",
 ) -> tuple[Regime, ...]:
     """List the regimes of a model in one dtype.
 
@@ -71,6 +87,7 @@ def plan(
         model_dtype: number format in which it ran.
         formats: formats of the scores; "model" is the model's dtype. By default these are that and float32.
         index_dtypes: storage formats of document embeddings; by default the model's.
+        part: as in `Regime`.
 
     Raises:
         PolicyError: a format is unknown, or the model gives finished scores, which no format can be computed of.
@@ -84,7 +101,7 @@ def plan(
         )
     chosen = _distinct(formats or (MODEL, HIGH), model_dtype)
     stored = [None] if scoring in PAIRED else _distinct(index_dtypes or (MODEL,), model_dtype)
-    return tuple(Regime(model, scoring, model_dtype, one, index) for index in stored for one in chosen)
+    return tuple(Regime(model, scoring, model_dtype, one, index, part) for index in stored for one in chosen)
 
 
 def _distinct(formats: Sequence[str], model_dtype: str) -> list[str]:

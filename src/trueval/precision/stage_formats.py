@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from trueval.errors import PolicyError, nearest
 from trueval.models.hosted.services import is_hosted
 from trueval.models.loading import DTYPES
+from trueval.models.model_parts import ATTENTION, ModelPart
 from trueval.numerics import FORMATS, find_format
 from trueval.retrieval.indexes.dense import QUANTIZERS, Dense
 from trueval.retrieval.indexes.index import read_spec
@@ -52,11 +53,13 @@ class StageFormats(NamedTuple):
         models: formats that models run in.
         scores: formats of scores.
         vectors: formats of stored vectors.
+        parts: of models, alone in another format.
     """
 
     models: Sequence[str]
     scores: Sequence[str]
     vectors: Sequence[str]
+    parts: Sequence[ModelPart] = ()
 
     @classmethod
     def of(
@@ -64,6 +67,7 @@ class StageFormats(NamedTuple):
         models: Sequence[str] | None = None,
         scores: Sequence[str] | None = None,
         vectors: Sequence[str] | None = None,
+        parts: Sequence[str] = (),
     ) -> StageFormats:
         """The formats asked for; None for the defaults.
 
@@ -77,6 +81,7 @@ class StageFormats(NamedTuple):
             ("bfloat16",) if models is None else models,
             LOW_FORMATS if scores is None else scores,
             DEFAULT_STORAGES if vectors is None else vectors,
+            tuple(map(ModelPart.parse, dict.fromkeys(parts))),
         )
         for name in found.models:
             if name not in DTYPES:
@@ -143,29 +148,25 @@ def together_in(settings: Settings, form: str, scoring: str) -> dict[str, dict[s
     return found
 
 
-def variants_of(
-    settings: Settings, dtypes: Sequence[str], scoring: Sequence[str], storages: Sequence[str]
-) -> Iterator[StageVariant]:
+def variants_of(settings: Settings, formats: StageFormats) -> Iterator[StageVariant]:
     """The stages apart: one of them in a format, all others as in `reference_of`.
 
     Args:
         settings: those of the file.
-        dtypes: formats that models run in.
-        scoring: formats of scores.
-        storages: of vectors.
+        formats: of models, scores, vectors and parts.
     """
     base = reference_of(settings)
-    low = [name for name in scoring if name != HIGH]
+    low = [name for name in formats.scores if name != HIGH]
     if "embed" in base:
-        yield from _of_model("dense", "embed", "index", base, dtypes)
-        yield from _of_vectors(base, settings, low, storages)
+        yield from _of_model("dense", "embed", "index", base, formats)
+        yield from _of_vectors(base, settings, low, formats.vectors)
     if "sparse" in base:
         yield from _round_scores("sparse", base, low)
     if "fuse" in base:
         yield from _of_fusion(base)
         yield from _round_scores("fuse", base, low)
     if "rerank" in base:
-        yield from _of_model("rerank", "rerank", "rerank", base, dtypes)
+        yield from _of_model("rerank", "rerank", "rerank", base, formats)
         if is_hosted(base["rerank"]["model"]):
             yield from _round_scores("rerank", base, low)
         else:
@@ -200,15 +201,25 @@ def _round_scores(stage: str, base: Settings, low: Sequence[str]) -> Iterator[St
     yield from (StageVariant(stage, "scores", form, base, {stage: form}) for form in low)
 
 
-def _of_model(stage: str, table: str, scored: str, base: Settings, dtypes: Sequence[str]) -> Iterator[StageVariant]:
-    """A model in each format, scored in float32 and in its own format: the regimes of P-A, Table 1."""
+def _of_model(stage: str, table: str, scored: str, base: Settings, formats: StageFormats) -> Iterator[StageVariant]:
+    """A model in each format, scored in float32 and in its own format: the regimes of P-A, Table 1.
+
+    Its parts alone are in a low format where all else is float32, and in float32 where the model is in a low one.
+    """
     if "dtype" not in base[table]:
         return
-    for dtype in dtypes:
-        model = _with(base, table, dtype=dtype)
-        yield StageVariant(stage, "model", dtype, model)
-        if scored != "index" or is_local(base["index"]["spec"]):
-            yield StageVariant(stage, "model and scores", dtype, _with(model, scored, scoring=dtype))
+    parts = [part for part in formats.parts if part.name == ATTENTION or table == "rerank"]
+    for name, form in parts:
+        if form != HIGH:
+            yield StageVariant(stage, f"{name} of the model", form, _with(base, table, parts={name: form}))
+    for dtype in formats.models:
+        whole = [ModelPart(name, form) for name, form in parts if form == HIGH]
+        for part in (None, *whole):
+            model = _with(base, table, dtype=dtype, **({} if part is None else {"parts": {part.name: part.format}}))
+            but = "" if part is None else f", {part.name} in {HIGH}"
+            yield StageVariant(stage, f"model{but}", dtype, model)
+            if scored != "index" or is_local(base["index"]["spec"]):
+                yield StageVariant(stage, f"model and scores{but}", dtype, _with(model, scored, scoring=dtype))
 
 
 def _of_vectors(

@@ -149,6 +149,7 @@ def _estimate(
     dtypes = formats.of_models or (in_list(DEFAULT_DTYPES) if preset is None else list(preset.dtypes))
     given = {
         "candidates": reading.candidate_source(),
+        "parts": formats.of_parts,
         "folder": None if out is None else out / "logits",
         **asdict(loading),
     }
@@ -188,6 +189,7 @@ def _run_audit(
             logits=source.logits,
             scoring=formats.of_scores,
             index_dtypes=formats.of_vectors,
+            parts=formats.of_parts,
             candidates=reading.candidate_source() if source.models else None,
             exclude=reading.exclude_queries or (),
             limit=reading.limit,
@@ -225,6 +227,7 @@ def _run_batches(
         "candidates": reading.candidate_source(),
         "scoring": formats.of_scores,
         "index_dtypes": formats.of_vectors,
+        "parts": formats.of_parts,
         **asdict(loading),
         **run,
     }
@@ -252,6 +255,7 @@ def _refuse_beside_table(
     other = {
         "--measures": measures is not None,
         "--dtype": formats.dtype is not None,
+        "--parts": formats.parts is not None,
         "--logits": source.logits is not None,
         "--batch-sizes": source.batch_sizes is not None,
         "--candidates": reading.candidates is not None,
@@ -324,6 +328,7 @@ def _run_pipeline(
             dtypes=dtypes,
             scoring=scoring,
             storages=storages,
+            parts=formats.of_parts,
             **policy.choices(),
         )
 

@@ -90,6 +90,20 @@ class FormatOptions:
         ),
     ] = None
 
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Run each model again with a part alone in another format, separated by commas: head=FORMAT, its last "
+            "layer, or attention=FORMAT, the softmax of its attention; such as head=float32.",
+        ),
+    ] = None
+
+    @property
+    def of_parts(self) -> list[str]:
+        """The parts that run alone in another format."""
+        return in_list(self.parts or "")
+
     @property
     def of_models(self) -> list[str] | None:
         """The formats that models run in; None if not chosen."""

@@ -114,8 +114,10 @@ def view(result: PrecisionAudit) -> View:
 
 
 def formats(regime: RegimeEntry) -> str:
-    """The formats of a regime in short: model → scores, and the index where there is one."""
-    text = f"{SHORT[regime.model_dtype]} → {SHORT[regime.scoring_format]}"
+    """The formats of a regime in short: model → scores, and a part of the model and the index where they differ."""
+    own, _, form = regime.part.partition("=")
+    part = f" ({own} {SHORT[form]})" if own else ""
+    text = f"{SHORT[regime.model_dtype]}{part} → {SHORT[regime.scoring_format]}"
     index = regime.index_dtype
     return text if index in (None, regime.model_dtype) else f"{text}, index {SHORT[str(index)]}"
 
@@ -181,8 +183,8 @@ def _describe_range(measure: str, repair: _Repair) -> Sentence:
 def _repairs(result: PrecisionAudit) -> list[_Repair]:
     """The regimes whose model ran below float32 and scored in its own format, each with its float32 scoring."""
 
-    def key(regime: RegimeEntry) -> tuple[str, str, str | None]:
-        return regime.model, regime.model_dtype, regime.index_dtype
+    def key(regime: RegimeEntry) -> tuple[str, str, str, str | None]:
+        return regime.model, regime.model_dtype, regime.part, regime.index_dtype
 
     high = {key(each): each for each in result.regimes if each.scoring_format == REFERENCE}
     low = [each for each in result.regimes if each.scoring_format == each.model_dtype != REFERENCE]
@@ -277,7 +279,7 @@ ON_PAGE: Final[tuple[Column[_ValueRow], ...]] = (
     Column("measure", lambda row: row.measure),
     Column("model", lambda row: row.regime.model),
     Column("φ", lambda row: row.regime.scoring),
-    Column("model dtype", lambda row: row.regime.model_dtype),
+    Column("model dtype", lambda row: "+".join(filter(None, (row.regime.model_dtype, row.regime.part)))),
     Column("scoring", lambda row: row.regime.scoring_format),
     Column("index", lambda row: row.regime.index_dtype, FORMAT),
     *STATISTICS,
@@ -407,7 +409,8 @@ def _choices(result: PrecisionAudit) -> Section:
     for each in result.passes or ():
         settings = [f"{name.replace('_', ' ')} {each[name]}" for name in SETTINGS if each.get(name) is not None]
         settings += [f"{name} {version}" for name, version in each.get("versions", {}).items()]
-        facts[f"{each['model']}, {each['dtype']}"] = ", ".join(settings)
+        own = "".join(f", {name} {form}" for name, form in each.get("parts", {}).items())
+        facts[f"{each['model']}, {each['dtype']}{own}"] = ", ".join(settings)
     facts |= {f"order of {check.order}": _describe_order(check) for check in result.order}
     return choices_section("precision audit", facts)
 
@@ -423,7 +426,8 @@ def _describe_order(check: LabelOrder) -> str:
 def _csv(result: PrecisionAudit) -> Sheet[_CsvRow]:
     """One line per regime, measure and cutoff of a curve."""
     rows = [row for regime in result.regimes for row in _csv_rows(regime)]
-    identity = ("model", "scoring", "model_dtype", "scoring_format", "index_dtype")
+    identity = ["model", "scoring", "model_dtype", "scoring_format", "index_dtype"]
+    identity += ["part"] if any(each.part for each in result.regimes) else []
     names = [field for field in _CsvRow._fields if field != "regime"]
     return Sheet("", rows, columns_of(*(f"regime.{name}" for name in identity), *names))
 

@@ -32,7 +32,7 @@ def _rows(result: PrecisionAudit) -> Iterator[tuple[str, ...]]:
             yield (
                 regime.model,
                 releases.get(regime.model, "not known"),
-                regime.model_dtype,
+                f"{regime.model_dtype}, {regime.part}" if regime.part else regime.model_dtype,
                 f"{regime.scoring_format}{stored}",
                 name,
                 *(FRACTION.plain(value) for value in (mean.expected, mean.range)),

@@ -31,6 +31,8 @@ MEANINGS: Final = (
     "are scored in float32; model and scores: scored in the format too; scores: float32 outputs scored in the format, "
     "or finished scores rounded to it; softmax of scores: that of 20 times each score over its list; vectors: "
     "documents stored in it; scored again: those found are scored with the float32 vectors.",
+    "head or attention of the model: its last layer, or the softmax of its attention, alone in the format; head or "
+    "attention in float32: that alone in float32, the rest of the model in the format.",
     "together: low has models, vectors and their scores in one format; high the same outputs scored in float32; file "
     "is the pipeline as its file says.",
     "tie-broken is the value under one tie order, expected the mean over all of them, range what best and worst order "

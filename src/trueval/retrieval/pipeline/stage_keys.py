@@ -202,7 +202,8 @@ class StageKeys:
         if table == "repair":
             chosen = {**chosen, "dtype": HIGH_FORMAT}
         hosted = is_hosted(chosen["model"])
-        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOADED_KEYS))
+        # No file has parts: an audit of a pipeline sets them.
+        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else (*LOADED_KEYS, "parts")))
         options = {name: chosen[name] for name in given if chosen.get(name) is not None}
         key = key_of(chosen["model"], options)
         if key not in self.shared.models:
