@@ -365,3 +365,48 @@ class SystemGrowth:
     def of(self, quantity: str) -> GrowthForecast | None:
         """The forecast of a quantity; None where it was not measured."""
         return next((each for each in self.forecasts if each.quantity == quantity), None)
+
+
+@dataclass(frozen=True)
+class MeasurePrediction:
+    """What a measure of lists says of the answers of a generator.
+
+    Attributes:
+        measure: with @K where it is taken at each K.
+        explained: the share of what differs between answers that it explains (answer_prediction.py).
+        agreement: share of pairs of configurations that it orders as the answers to a question, of pairs of different
+            answers; None without any.
+        behind: share of the best measure minus that of this one; None for the best one.
+    """
+
+    measure: str
+    explained: IntervalEstimate
+    agreement: IntervalEstimate | None
+    behind: IntervalEstimate | None
+
+
+@dataclass(frozen=True)
+class GeneratorPrediction:
+    """Which measures predict the answers of a generator, the best one first.
+
+    Attributes:
+        generator: what differs between it and others, such as its model.
+        answers: measure of the answers.
+        questions: number of questions.
+        pairs: number of questions and configurations.
+        measures: those of which every value is known there.
+    """
+
+    generator: str
+    answers: str
+    questions: int
+    pairs: int
+    measures: tuple[MeasurePrediction, ...]
+
+    @property
+    def best(self) -> str | None:
+        """The measure that predicts answers better than each other one; None where the questions do not tell."""
+        first, *others = self.measures
+        sure = first.explained.low is not None and first.explained.low > 0
+        apart = all(each.behind is not None and (each.behind.low or 0.0) > 0 for each in others)
+        return first.measure if sure and apart else None

@@ -17,6 +17,7 @@ from trueval.report.result import ReprByKind
 from trueval.retrieval.pipeline.router_file import router_toml
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.diagnosis.advice import advise
+from trueval.tradeoff.diagnosis.answer_prediction import predict_answers
 from trueval.tradeoff.diagnosis.cross_fit import cross_fit
 from trueval.tradeoff.diagnosis.diagnosis_results import SystemGrowth
 from trueval.tradeoff.diagnosis.marginals import efficiencies, marginals
@@ -255,6 +256,7 @@ class Frontier(ReprByKind):
             notes=tuple(_notes(self)),
             router=None if self.routing is None else self.routing[1],
             growth=self.growth,
+            predictions=predict_answers(measured, choices.level, choices.resamples, choices.seed) or None,
         )
 
     def router_toml(self) -> str:

@@ -10,6 +10,7 @@ from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
 from trueval.tradeoff.diagnosis.diagnosis_results import (
     CrossFit,
+    GeneratorPrediction,
     ImprovementAdvice,
     MarginalGain,
     RecallMatch,
@@ -275,6 +276,7 @@ class FrontierResult(Result):
         notes: what a reader must know of the inputs.
         router: certified router, where one was asked for.
         growth: forecasts for a larger corpus, where they were asked for.
+        predictions: which measures of lists predict the answers of each generator; None where nobody answers.
     """
 
     KIND: ClassVar[str] = "frontier"
@@ -308,3 +310,4 @@ class FrontierResult(Result):
     notes: tuple[str, ...]
     router: CertifiedRouter | None = field(default=None, metadata=OMITTED)
     growth: tuple[SystemGrowth, ...] | None = field(default=None, metadata=OMITTED)
+    predictions: tuple[GeneratorPrediction, ...] | None = field(default=None, metadata=OMITTED)

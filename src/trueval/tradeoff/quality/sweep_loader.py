@@ -124,6 +124,12 @@ class SweepArrays:
         rows = [ids.index(each) for each in self.query_ids]
         return values[rows], variances[rows]
 
+    def of_measures(self, measures: Sequence[str]) -> Floats:
+        """[query, configuration] values of a measure of each configuration; NaN where missing."""
+        names = [each["name"] for each in self.configurations]
+        ids, values, *_ = _of_queries(self.folder / QUERIES, names, measures)
+        return values[[ids.index(each) for each in self.query_ids]]
+
     def points(self, percentile: str) -> Objectives:
         """The measured values of all configurations."""
         return Objectives(self.cost, self.latency(percentile), self.quality)
