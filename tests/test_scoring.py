@@ -16,7 +16,7 @@ import pytest
 import trueval
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import FORMATS, resolution, round_to
-from trueval.scoring import maxsim, product, sigmoid, softmax
+from trueval.scoring import maxsim, product, sigmoid, softmax, softmax_similarity
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 LOW = [name for name in FORMATS if name not in ("float64", "float32")]
@@ -186,6 +186,39 @@ def test_maxsim_is_the_loop_of_its_formula():
     assert np.abs(strict - low).max() < 0.5
     assert not np.array_equal(strict, low)
     assert maxsim(query, [], "bfloat16").shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["float32", *LOW])
+def test_softmax_similarity_is_its_formula_rounded_once(name):
+    """Against float64 from the same vectors: float32 to its accuracy, a low format one rounding of that."""
+    rng = np.random.default_rng(3)
+    queries, documents = (rng.normal(size=(n, 8)).astype(np.float32) for n in (4, 30))
+    queries, documents = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (queries, documents))
+    powers = np.exp(20 * (queries.astype(np.float64) @ documents.T.astype(np.float64)))
+    expected = powers / powers.sum(axis=1, keepdims=True)
+    high = softmax_similarity(queries, documents, "float32")
+    np.testing.assert_allclose(high, expected, rtol=2e-5)
+    assert high.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-6)
+    found = softmax_similarity(queries, documents, name)
+    assert np.array_equal(found, round_to(high, name).astype(np.float32))
+    one = softmax_similarity(queries[0], documents, name)
+    assert one == pytest.approx(found[0], rel=1e-5 if name == "float32" else 0.15, abs=2.0**-17)
+    assert np.array_equal(high.argsort(axis=1, kind="stable"), expected.argsort(axis=1, kind="stable"))
+
+
+def test_softmax_similarity_strict_rounds_every_step():
+    query, documents = np.array([1.0, 0.5]), np.array([[0.5, 0.25], [0.25, 0.5], [1.0, 0.0]])
+
+    def r(value):
+        return round_to(value, "bfloat16")
+
+    products = np.array([r(r(1.0 * a) + r(0.5 * b)) for a, b in documents])
+    powers = r(np.exp(r(r(2.0 * (products - products.max())))))
+    total = r(r(powers[0] + powers[1]) + powers[2])
+    found = softmax_similarity(query, documents, "bfloat16", scale=2.0, strict=True)
+    assert found.tolist() == r(powers / total).tolist()
+    with pytest.raises(InputError, match="at least one document"):
+        softmax_similarity(query, documents[:0], "bfloat16")
 
 
 def test_tensors_and_arrays_agree_on_embeddings(torch):

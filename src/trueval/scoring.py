@@ -16,7 +16,7 @@ Float32 saturates too: the sigmoid of a logit above 16.7 is 1, and below -88.7 i
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Values = TypeVar("Values", NDArray[Any], Tensor)  # arrays give arrays, tensors give tensors
 
 
+SCALE: Final = 20.0  # of products of vectors of length 1 in a softmax
 _BLOCK = 1 << 16  # documents upcast at a time, so that a corpus is never in memory twice
 _SHORTEST = 1e-12  # minimum divisor of torch.nn.functional.normalize, so a zero vector scores 0
 
@@ -150,6 +151,44 @@ def product(
     ]
     table = blocks[0] if len(blocks) == 1 else arrays.module.concatenate(blocks, 1)
     scores: Values = table[0] if single else table
+    return scores
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def softmax_similarity(
+    queries: Values, documents: Values, format: str, *, scale: float = SCALE, strict: bool = False
+) -> Values:
+    """Return the share of each document in the list of a query, by a softmax over the products with all of them.
+
+    s_j = exp(τ q·d_j − m) / Σ_i exp(τ q·d_i − m), m = max_i τ q·d_i: what embedders are trained on (van den Oord et al.
+    2018, eq. 4). Source of the scale: MultipleNegativesRankingLoss of sentence-transformers. A product that is more
+    than 103 / τ below the largest has a share of 0 in float32, and ties with the others there.
+
+    Args:
+        queries: [query, dimension] or one query [dimension], NumPy or torch, in the model's dtype.
+        documents: [document, dimension], those of the list, at least one.
+        format: "float32" keeps the float32 score; a narrower name of `numerics.FORMATS` rounds it once.
+        scale: τ; 20 for vectors of length 1, 1 for sparse ones.
+        strict: round every step to the format.
+
+    Returns:
+        [query, document], or [document] for one query; float32 (float64 for "float64"). Rows add up to 1.
+
+    Raises:
+        InputError: the dimensions differ, there is no document, or a score is not a number.
+
+    >>> softmax_similarity(np.array([1.0, 0.0]), np.array([[0.8, 0.6], [0.8, -0.6]]), "bfloat16").tolist()
+    [0.5, 0.5]
+    """
+    arrays = _Arrays(queries, format, strict)
+    if not len(documents):
+        raise InputError("A softmax over a list needs at least one document. Got none.")
+    high = arrays.format if strict else arrays.width
+    products = product(queries, documents, high, strict=strict)
+    scaled = arrays.step(scale * (products - arrays.module.amax(products, -1)[..., None]))
+    powers = arrays.step(arrays.exp(scaled))
+    total = _sum(arrays, arrays.module.moveaxis(powers, -1, 0)) if strict else powers.sum(-1)
+    scores: Values = arrays.finish(powers / total[..., None], "softmax")
     return scores
 
 

@@ -14,7 +14,9 @@ from trueval.retrieval.pipeline.rerank import rerank
 from trueval.run import Run
 
 
-@pytest.mark.parametrize("recipe", ["late-interaction", "cross-encoder", "multilingual-e5-large"])
+@pytest.mark.parametrize(
+    "recipe", ["late-interaction", "cross-encoder", "multilingual-e5-large", "sparse-encoder", "multi-vector"]
+)
 @pytest.mark.parametrize("form", ["float32", "model"])
 def test_models_of_every_kind_rerank(folder_of, tiny, recipe: str, form: str) -> None:
     from trueval.models import load_model
@@ -33,6 +35,14 @@ def test_models_of_every_kind_rerank(folder_of, tiny, recipe: str, form: str) ->
         exact = [float(each.max(axis=1).sum()) for each in similar]
         assert alone.tolist() == pytest.approx(exact, rel=1e-5 if form == "float32" else 2e-2)
         assert (round_to(alone, "bfloat16") == alone).all() == (form == "model")
+
+
+def test_a_softmax_over_a_list_is_one_of_its_own_products() -> None:
+    queries, documents = np.eye(2), np.array([[0.5, 1.0], [0.25, 0.0], [0.75, 0.5]])
+    arrays = {"queries": queries, "documents": documents}
+    found = pair_scores(arrays, [np.array([2, 0]), np.array([0, 1, 2])], "softmax(4)", "float32")
+    first, second = np.exp([3.0, 2.0]), np.exp([4.0, 0.0, 2.0])
+    assert found.tolist() == pytest.approx([*first / first.sum(), *second / second.sum()], rel=1e-6)
 
 
 def test_finished_scores_stay_as_they_are() -> None:

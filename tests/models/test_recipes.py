@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,31 @@ def test_late_interaction_gives_a_vector_per_token(folder_of, tiny):
     itself = maxsim(documents[1], documents, "float32")
     assert itself.argmax() == 1
     assert model.embed_documents([]) == []
+
+
+@pytest.mark.parametrize("recipe", ["multi-vector", "sparse-encoder"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_models_of_sentence_transformers_6_are_theirs(folder_of, tiny, recipe, dtype):
+    """Outputs bit for bit, with padding in the batch; scores as by their similarity, which upcasts."""
+    import sentence_transformers
+    import torch
+
+    place = str(folder_of(recipe))
+    kind = {"multi-vector": "MultiVectorEncoder", "sparse-encoder": "SparseEncoder"}[recipe]
+    theirs = getattr(sentence_transformers, kind)(place, device="cpu", model_kwargs={"dtype": getattr(torch, dtype)})
+    model = load_embedder(f"{recipe}:{place}", dtype=dtype, device="cpu")
+    queries, documents = theirs.encode_query([tiny.QUERY]), theirs.encode_document(tiny.DOCUMENTS)
+    found = model.embed_documents(tiny.DOCUMENTS)
+    for own, other in zip(found, documents, strict=True):
+        assert own.dtype == storage_dtype(dtype)
+        dense = other.to_dense() if other.is_sparse else other
+        assert np.array_equal(own.astype(np.float32), dense.float().numpy())
+    scores = model.scores(tiny.QUERY, tiny.DOCUMENTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # sparse products are new in torch
+        expected = theirs.similarity(queries, documents)[0].float().numpy()
+    np.testing.assert_allclose(scores, expected, rtol=1e-5 if dtype == "float32" else 2e-2)
+    assert (scores.argsort() == expected.argsort()).all()
 
 
 # What a model is fed, read from the tensors it gets.

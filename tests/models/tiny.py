@@ -150,6 +150,26 @@ def sentence_transformer(folder: Path) -> Path:
     return folder / "saved"
 
 
+def sparse_encoder(folder: Path) -> Path:
+    """A tiny SPLADE: a masked language model whose largest logit of each word is its weight."""
+    library, transformers = pytest.importorskip("sentence_transformers"), pytest.importorskip("transformers")
+    tokens = bert_tokenizer()
+    tokens.add_special_tokens({"mask_token": "[MASK]"})
+    config = transformers.BertConfig(**_SIZES, vocab_size=len(tokens), max_position_embeddings=512)
+    save(folder / "base", _seeded(transformers.BertForMaskedLM, config), tokens)
+    model = library.SparseEncoder(str(folder / "base"), device="cpu")
+    model.save_pretrained(str(folder / "saved"), create_model_card=False)
+    return folder / "saved"
+
+
+def multi_vector(folder: Path) -> Path:
+    library = pytest.importorskip("sentence_transformers")
+    bert(folder / "base")
+    model = library.MultiVectorEncoder(str(folder / "base"), device="cpu")
+    model.save_pretrained(str(folder / "saved"), create_model_card=False)
+    return folder / "saved"
+
+
 BUILDERS = {
     "Qwen3-Reranker-0.6B": lambda folder: qwen(folder, causal=True),
     "bge-reranker-v2-m3": lambda folder: roberta(folder, labels=1),
@@ -160,5 +180,7 @@ BUILDERS = {
     "cross-encoder": lambda folder: bert(folder, labels=2),
     "sentence-transformer": sentence_transformer,
     "late-interaction": bert,
+    "sparse-encoder": sparse_encoder,
+    "multi-vector": multi_vector,
 }
 """How to make a tiny model for every recipe."""

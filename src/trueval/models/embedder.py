@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from trueval.models.batches import refuse_overflow, to_array
 from trueval.models.local_model import LocalModel, pad_sequences
+from trueval.models.model_parts import HEAD
 from trueval.models.pair_scores import pair_scores
+from trueval.scoring import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +41,13 @@ class Embedder(Protocol):
 
 
 class LocalEmbedder(LocalModel):
-    """An embedder that runs on this machine; its vectors have length 1 up to the rounding of its dtype."""
+    """An embedder that runs on this machine; its vectors have length 1 up to the rounding of its dtype.
+
+    Attributes:
+        scale: factor of its products in a softmax over a list, as such models are trained.
+    """
+
+    scale: ClassVar[float] = SCALE
 
     def embed_queries(self, texts: Sequence[str], names: Sequence[str] | None = None) -> Any:
         """Return the embeddings of queries, with the recipe's prompt.
@@ -175,6 +183,47 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         return vectors.to(getattr(self.torch, self.dtype))  # some versions upcast what they return
 
 
+class SparseEmbedder(SentenceTransformerEmbedder):
+    """Any SparseEncoder: a weight for each word of the vocabulary, most of them 0, held as dense rows.
+
+    Products of such rows are the dot products of a learned sparse index, since zeros add nothing.
+    """
+
+    scale = 1.0  # of SpladeLoss's own ranking loss, whose products are not bounded by 1
+
+    def load(self) -> None:
+        """Load the model."""
+        self.model = self.sentence_transformers("SparseEncoder")
+        if self.max_length:
+            self.model.max_seq_length = self.max_length
+        self.max_length = int(self.model.max_seq_length or 0)
+
+    def _encode(self, encode: Callable[..., Any], texts: list[str]) -> Any:
+        options = {"batch_size": len(texts), "convert_to_sparse_tensor": False, "show_progress_bar": False}
+        return encode(texts, **options).to(getattr(self.torch, self.parts.get(HEAD, self.dtype)))
+
+
+class MultiVectorEmbedder(SentenceTransformerEmbedder):
+    """Any MultiVectorEncoder: a vector for each token, with the modules and masks of its own configuration."""
+
+    def load(self) -> None:
+        """Load the model."""
+        self.model = self.sentence_transformers("MultiVectorEncoder")
+        if self.max_length:
+            self.model.max_seq_length = self.max_length
+        self.max_length = int(self.model.max_seq_length or 0)
+
+    def _encode(self, encode: Callable[..., Any], texts: list[str]) -> Any:
+        dtype = getattr(self.torch, self.dtype)
+        return [each.to(dtype) for each in encode(texts, batch_size=len(texts), show_progress_bar=False)]
+
+    def collect(
+        self, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None
+    ) -> list[NDArray[np.generic]]:
+        """Return one array per text; refuses non-finite values."""
+        return _collect_tokens(self, rows, texts, names)
+
+
 class LateInteractionEmbedder(TransformerEmbedder):
     """The normalized last hidden state of every token, without special tokens."""
 
@@ -194,12 +243,18 @@ class LateInteractionEmbedder(TransformerEmbedder):
         self, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None
     ) -> list[NDArray[np.generic]]:
         """Return one array per text; refuses non-finite values."""
-        arrays = [to_array(row) for row in rows]
-        if arrays:
-            # Texts have different numbers of tokens; the sum of each is finite only if all its values are.
-            sums = np.stack([array.astype(np.float32).sum(keepdims=True)[0, :1] for array in arrays])
-            refuse_overflow(sums, names or _label_texts(texts), self.name, self.dtype)
-        return arrays
+        return _collect_tokens(self, rows, texts, names)
+
+
+def _collect_tokens(
+    model: LocalEmbedder, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None
+) -> list[NDArray[np.generic]]:
+    arrays = [to_array(row) for row in rows]
+    if arrays:
+        # Texts have different numbers of tokens; the sum of each is finite only if all its values are.
+        sums = np.stack([array.astype(np.float32).sum(keepdims=True)[0, :1] for array in arrays])
+        refuse_overflow(sums, names or _label_texts(texts), model.name, model.dtype)
+    return arrays
 
 
 def _label_texts(texts: Sequence[str]) -> list[str]:
@@ -230,4 +285,6 @@ EMBEDDERS: dict[str, type[LocalEmbedder]] = {
     "embedder": TransformerEmbedder,
     "sentence-transformer": SentenceTransformerEmbedder,
     "late-interaction": LateInteractionEmbedder,
+    "sparse-encoder": SparseEmbedder,
+    "multi-vector": MultiVectorEmbedder,
 }

@@ -17,8 +17,8 @@ HEAD, ATTENTION = "head", "attention"
 PARTS: Final = (HEAD, ATTENTION)
 FORMATS_OF_PARTS: Final = ("float32", "bfloat16", "float16")  # those that a network runs in
 # The last module of the architectures of transformers: of classifiers like BERT and XLM-RoBERTa, of those over a
-# decoder like Qwen3, and of language models.
-HEADS: Final = ("classifier", "score", "lm_head")
+# decoder like Qwen3, of language models, and of BERT's masked one, which learned sparse models have.
+HEADS: Final = ("classifier", "score", "lm_head", "cls")
 
 
 class ModelPart(NamedTuple):

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
 from trueval.numerics import find_format
-from trueval.scoring import maxsim, product, sigmoid, softmax
+from trueval.scoring import maxsim, product, sigmoid, softmax, softmax_similarity
 
 MODEL: Final = "model"  # the model's own dtype
 HIGH: Final = "float32"
 FINISHED: Final = "none"
+LISTWISE: Final = "softmax("  # begins the φ of a softmax over a list, with its scale
 PAIRED: Final = ("softmax", "sigmoid", FINISHED)  # φ of models that see query and document together
 
 
@@ -48,7 +49,7 @@ def pair_scores(arrays: Mapping[str, Any], lists: Sequence[NDArray[np.int64]], s
         arrays: outputs of the model: "pairs" [pair, label] of these lists, list by list; or the embeddings of "queries"
             and "documents".
         lists: [query] indices of its documents.
-        scoring: φ: "softmax", "sigmoid", "none", "product" or "maxsim".
+        scoring: φ: "softmax", "sigmoid", "none", "product", "maxsim", or "softmax(τ)" of products over the list.
         form: number format of the scores.
 
     Returns:
@@ -60,6 +61,10 @@ def pair_scores(arrays: Mapping[str, Any], lists: Sequence[NDArray[np.int64]], s
     pairs = list(zip(queries, lists, strict=True))
     if scoring == "maxsim":
         return np.concatenate([maxsim(query, [documents[d] for d in chosen.tolist()], form) for query, chosen in pairs])
+    if scoring.startswith(LISTWISE):
+        scale = float(scoring[len(LISTWISE) : -1])
+        listed = ((np.asarray(query), np.asarray(documents[chosen])) for query, chosen in pairs)
+        return np.concatenate([softmax_similarity(query, of, form, scale=scale) for query, of in listed])
     if all(chosen is lists[0] for chosen in lists):  # the whole corpus: one matrix product
         matrix: NDArray[Any] = product(queries, documents[lists[0]], form)
         return matrix.ravel()

@@ -11,7 +11,15 @@ from typing import Literal
 from trueval.errors import InputError
 
 Kind = Literal[
-    "yes-no", "classifier", "cross-encoder", "embedder", "sentence-transformer", "late-interaction", "hosted"
+    "yes-no",
+    "classifier",
+    "cross-encoder",
+    "embedder",
+    "sentence-transformer",
+    "late-interaction",
+    "sparse-encoder",
+    "multi-vector",
+    "hosted",
 ]
 Scoring = Literal["softmax", "sigmoid", "product", "maxsim", "none"]
 _WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer the query"
@@ -24,7 +32,8 @@ class Recipe:
     Args:
         name: name on the command line and in reports.
         kind: class that runs it: "yes-no" (a language model's next token), "classifier", "cross-encoder" (any of
-            sentence-transformers), "embedder", "sentence-transformer" (any), "late-interaction", "hosted" (a service).
+            sentence-transformers), "embedder", "sentence-transformer" (any), "late-interaction", "sparse-encoder" and
+            "multi-vector" (any of sentence-transformers), "hosted" (a service).
         scoring: φ: "softmax", "sigmoid", "product" or "maxsim"; "none" if the model returns final scores.
         model: model id on the hub; empty for recipes that fit many models.
         max_length: maximum number of tokens, prompt included; 0 for the limit in the model's files.
@@ -141,6 +150,18 @@ _ALL = (
         kind="late-interaction",
         scoring="maxsim",
         source="Khattab & Zaharia 2020, ColBERT, eq. 3; every token vector of length 1, special tokens left out",
+    ),
+    Recipe(
+        name="sparse-encoder",
+        kind="sparse-encoder",
+        scoring="product",
+        source="sentence-transformers, SparseEncoder: dot products of learned weights of words (Formal et al. 2021)",
+    ),
+    Recipe(
+        name="multi-vector",
+        kind="multi-vector",
+        scoring="maxsim",
+        source="sentence-transformers 6, MultiVectorEncoder: MaxSim of token vectors, masks of the model's own files",
     ),
 )
 RECIPES: Mapping[str, Recipe] = MappingProxyType({recipe.name: recipe for recipe in _ALL})

@@ -19,13 +19,12 @@ from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure
-from trueval.models.pair_scores import PAIRED
 from trueval.precision.audit_result import Audit, RegimeAgreement, RegimeResult, ResolvedTies
 from trueval.precision.logits_files import read_passes
 from trueval.precision.model_passes import run_models
 from trueval.precision.regimes import score_regimes, whole_corpus
 from trueval.precision.scoring_agreement import ListAgreement, TieResolution, agreement, resolution_of_ties
-from trueval.retrieval.exhaustive import evaluate_corpus
+from trueval.retrieval.exhaustive import SCORINGS, evaluate_corpus
 from trueval.run import Run
 from trueval.standings.counting import list_documents
 
@@ -98,7 +97,7 @@ def audit_models(
         models: recipes, folders or hub ids.
         dtypes: number formats in which the models run.
         passes: further options of `trueval.precision.model_passes.run_models`: candidates, scoring, index_dtypes,
-            parts, folder, batch_size and so on.
+            similarities, parts, folder, batch_size and so on.
 
     Raises:
         InputError: a model, a text or an output is bad.
@@ -156,7 +155,7 @@ def audit_passes(
     longest = max(len(each) for each in passes.candidates.lists)
     cutoffs = [k for k in CUTOFFS if k <= longest]
     wanted, chosen = fill_defaults(passes.collection.judgments, measures, policy, choices)
-    embedded = passes.candidates.kind == "corpus" and all(each.scoring not in PAIRED for each, _ in passes.outputs)
+    embedded = passes.candidates.kind == "corpus" and all(each.scoring in SCORINGS for each, _ in passes.outputs)
     if embedded and not (chosen.skip_first or chosen.judged_only):  # these apply to lists only
         return _audit_corpus(passes, wanted, cutoffs, chosen)
     blocks = score_regimes(passes.candidates, passes.outputs)

@@ -31,6 +31,7 @@ def audit_precision(
     logits: Path | str | None = None,
     scoring: Sequence[str] = ("model", "float32"),
     index_dtypes: Sequence[str] = ("model",),
+    similarities: Sequence[str] = (),
     parts: Sequence[str] = (),
     candidates: str | Run | None = None,
     exclude: Ids[str] | Path = (),
@@ -47,16 +48,17 @@ def audit_precision(
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> Audit:
-    """Audit models in low precision: how ties in each format affect each measure, and what float32 scoring repairs.
+    """Audit models in low precision: what ties in each format do, and what float32 scoring repairs.
 
     Args:
         collection: a Collection with judgments, or its path.
         models: recipes, folders or hub ids; pass these or `logits`.
         measures: as in `evaluate`, like policy and choices.
-        dtypes: number formats in which models run; bfloat16 and float32 if None, or for logits all in the file.
+        dtypes: formats in which models run; bfloat16 and float32 if None, for logits all there are.
         logits: an .npz file with query, doc and an array for each dtype, instead of models.
         scoring: formats of the scores; "model" is the model's own.
         index_dtypes: storage formats of document embeddings.
+        similarities: of embedders: "product", "softmax" over each list.
         parts: of a model, run alone in another format in further passes: "head=float32".
         candidates: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
         exclude: ids of queries to leave out, or a file of them.
@@ -107,6 +109,7 @@ def audit_precision(
         "candidates": candidates,
         "scoring": scoring,
         "index_dtypes": index_dtypes,
+        "similarities": similarities,
         "parts": parts,
         "folder": folder,
         "begin": begin,

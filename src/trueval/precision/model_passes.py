@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from trueval.collection import candidate_lists
-from trueval.errors import InputError, Place, PolicyError
+from trueval.errors import InputError, Place, PolicyError, nearest
 from trueval.files.source.memory_estimate import check_memory
 from trueval.files.source.source_bytes import read_bytes
 from trueval.models.model_parts import ATTENTION, ModelPart
 from trueval.models.outputs import Step, model_outputs, parts_of
-from trueval.models.pair_scores import HIGH
+from trueval.models.pair_scores import HIGH, LISTWISE
 from trueval.precision.audit_result import AuditedCandidates, AuditedCollection
 from trueval.precision.regimes import plan
 from trueval.printable import encodable
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 Begin: TypeAlias = Callable[[str], Step]
+PRODUCT: Final = "product"
+SIMILARITIES: Final = (PRODUCT, "softmax")
 IDS = 60  # bytes of memory per byte of ids: those of two characters take most
 SAMPLE = 3  # maximum number of ids in an error
 LONGEST = 40  # maximum characters of each
@@ -72,6 +74,7 @@ def run_models(
     scoring: Sequence[str] = (),
     index_dtypes: Sequence[str] = (),
     parts: Sequence[str] = (),
+    similarities: Sequence[str] = (),
     folder: Path | None = None,
     begin: Begin | None = None,
     executor: Executor | None = None,
@@ -85,6 +88,7 @@ def run_models(
         candidates: documents that each model scores, as in `candidate_lists`.
         scoring: formats of the scores, as in `plan`.
         index_dtypes: formats of stored document embeddings, as in `plan`.
+        similarities: scoring functions of embedders: "product", or "softmax" over each list; the first if none.
         parts: parts that, in further passes, run alone in another format, such as "head=float32".
         folder: folder that stores outputs, from which an interrupted call resumes; None stores none.
         begin: called with each pass's name; returns a callback for every shard.
@@ -103,9 +107,27 @@ def run_models(
         step = None if begin is None else begin(f"{model.name} {dtype} {part}".rstrip())
         found = model_outputs(model, collection, chosen, folder=folder, step=step, executor=as_executor(executor))
         settings.append(found.to_dict())
-        regimes = plan(model.name, model.scoring, dtype, scoring, index_dtypes, part)
-        outputs += [(regime, found.arrays) for regime in regimes]
+        for name, function in _functions(model, similarities):
+            regimes = plan(name, function, dtype, scoring, index_dtypes, part)
+            outputs += [(regime, found.arrays) for regime in regimes]
     return Passes(collection, chosen, outputs, settings)
+
+
+def _functions(model: Any, similarities: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The scoring functions of a model, and the names of the model under each.
+
+    Raises:
+        PolicyError: one is none of an embedder.
+    """
+    wrong = next((each for each in similarities if each not in SIMILARITIES), None)
+    if wrong is not None:
+        raise PolicyError(
+            f"A similarity must be one of {', '.join(SIMILARITIES)}. Got {wrong!r}.{nearest(wrong, SIMILARITIES)}"
+        )
+    if model.scoring != PRODUCT or PRODUCT in similarities or not similarities:
+        yield model.name, model.scoring
+    if model.scoring == PRODUCT and "softmax" in similarities:
+        yield f"{model.name}, softmax", f"{LISTWISE}{model.scale:g})"
 
 
 def missing_passes(

@@ -33,6 +33,7 @@ from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.config import BOTH, LOW, STAGES, set_scoring
 from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
+from trueval.scoring import SCALE
 from trueval.threads import as_executor
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from trueval.standings.standings import Floats, Ints
     from trueval.threads import Executor
 
-SCALE: Final = 20.0  # of similarities in a softmax
 ADDED: Final = 0.2  # new pairs of a reranker, of those that it must score, that the ends of stages apart may take
 
 

@@ -29,7 +29,7 @@ class Regime(NamedTuple):
 
     Attributes:
         model: name of the model.
-        scoring: φ: "softmax", "sigmoid", "product" or "maxsim".
+        scoring: φ: "softmax", "sigmoid", "product", "maxsim", or "softmax(τ)" of products over a list.
         model_dtype: number format in which the model ran.
         scoring_format: format to which φ was rounded; float32 on a narrower model is high-precision scoring.
         index_dtype: storage format of document embeddings; None without embeddings. Queries keep the model's dtype.

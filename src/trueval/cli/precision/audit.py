@@ -75,7 +75,7 @@ def audit(
 
     source.check()
     if source.pipeline is not None:
-        _refuse_model_options(reading, loading)
+        _refuse_model_options(reading, loading, formats)
     chosen = measures_of(measures)
     if source.reproduce is not None:
         _refuse_beside_table(source, chosen, formats, reading)
@@ -189,6 +189,7 @@ def _run_audit(
             logits=source.logits,
             scoring=formats.of_scores,
             index_dtypes=formats.of_vectors,
+            similarities=formats.of_embedders,
             parts=formats.of_parts,
             candidates=reading.candidate_source() if source.models else None,
             exclude=reading.exclude_queries or (),
@@ -227,6 +228,7 @@ def _run_batches(
         "candidates": reading.candidate_source(),
         "scoring": formats.of_scores,
         "index_dtypes": formats.of_vectors,
+        "similarities": formats.of_embedders,
         "parts": formats.of_parts,
         **asdict(loading),
         **run,
@@ -256,6 +258,7 @@ def _refuse_beside_table(
         "--measures": measures is not None,
         "--dtype": formats.dtype is not None,
         "--parts": formats.parts is not None,
+        "--similarity": formats.similarity is not None,
         "--logits": source.logits is not None,
         "--batch-sizes": source.batch_sizes is not None,
         "--candidates": reading.candidates is not None,
@@ -333,10 +336,12 @@ def _run_pipeline(
         )
 
 
-def _refuse_model_options(reading: CollectionOptions, loading: LoadingOptions) -> None:
+def _refuse_model_options(reading: CollectionOptions, loading: LoadingOptions, formats: FormatOptions) -> None:
     """Refuse options of models where a pipeline's file says how these run."""
     if reading.candidates is not None:
         raise typer.BadParameter("goes with models: a pipeline finds its own candidates.", param_hint="--candidates")
+    if formats.similarity is not None:
+        raise typer.BadParameter("goes with models: an audit of a pipeline tries both.", param_hint="--similarity")
     if asdict(loading) != asdict(LoadingOptions()):
         raise typer.BadParameter(
             "Set batch_size, max_length and device in [embed] and [rerank] of the file.", param_hint="--pipeline"

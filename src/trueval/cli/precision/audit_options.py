@@ -90,6 +90,14 @@ class FormatOptions:
         ),
     ] = None
 
+    similarity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Scoring functions of embedders, separated by commas: product, and softmax of products over each "
+            "list. Default: product.",
+        ),
+    ] = None
     parts: Annotated[
         str | None,
         typer.Option(
@@ -98,6 +106,11 @@ class FormatOptions:
             "layer, or attention=FORMAT, the softmax of its attention; such as head=float32.",
         ),
     ] = None
+
+    @property
+    def of_embedders(self) -> list[str]:
+        """The scoring functions of embedders."""
+        return in_list(self.similarity or "")
 
     @property
     def of_parts(self) -> list[str]:

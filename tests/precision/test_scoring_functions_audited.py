@@ -1,4 +1,4 @@
-"""The audit of a model whose head or attention alone runs in another format, on tiny random models."""
+"""The audit of tiny random models: their head or attention alone in another format, and a softmax of similarities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tests.extras import need
 from tests.models.tiny import BUILDERS, DOCUMENTS, QUERY
 
 import trueval as tv
-from trueval.models.loading import load_reranker
+from trueval.errors import PolicyError
+from trueval.models.loading import load_embedder, load_reranker
+from trueval.numerics import round_to
 from trueval.precision.audit_precision import audit_precision
 from trueval.precision.audit_result import PrecisionAudit
 from trueval.precision.batch_effects import audit_batches
@@ -113,6 +115,34 @@ def test_what_is_left_counts_the_passes_of_parts(
     assert sum(work.items for work in left) == 2 * len(TEXTS)  # the head of a bfloat16 model is in bfloat16
     audit_precision(collection, place, "nDCG@10", ["bfloat16"], **options)
     assert not [work for work in missing_passes(collection, [place], ["bfloat16"], **options) if work.items]
+
+
+@pytest.mark.parametrize(("recipe", "scale"), [("all-MiniLM-L6-v2", 20), ("sparse-encoder", 1)])
+def test_a_softmax_of_similarities_is_a_scoring_function(
+    recipe: str, scale: float, collection: tv.Collection, folder_of: Callable[[str], Path]
+) -> None:
+    """Ties are those of shares computed by hand: in float32 too, where products without a bound underflow."""
+    place = f"{recipe}:{folder_of(recipe)}"
+    options = {"similarities": ["product", "softmax"], "device": "cpu"}
+    found = audit_precision(
+        collection, place, "nDCG@10", ["float32"], scoring=["float32", "bfloat16"], **options
+    ).result()
+    assert [each.scoring for each in found.regimes] == ["product"] * 2 + [f"softmax({scale})"] * 2
+    assert [each.model.endswith(", softmax") for each in found.regimes] == [False, False, True, True]
+    if scale == 20:  # of vectors of length 1: the order of products
+        first, second = (each.measures["nDCG@10"].expected for each in found.regimes[::2])
+        assert first == pytest.approx(second, abs=1e-12)
+    model = load_embedder(place, dtype="float32", device="cpu")
+    query, documents = (
+        each.astype(np.float64) for each in (model.embed_queries([QUERY])[0], model.embed_documents(TEXTS))
+    )
+    powers = np.exp(scale * (documents @ query - (documents @ query).max()))
+    for regime in found.regimes[2:]:
+        shares = round_to(np.float32(powers / powers.sum()), regime.scoring_format)
+        tied = 1 - np.sum(np.unique(shares, return_counts=True)[1] == 1) / len(shares)
+        assert regime.ties.tied_fraction == pytest.approx(tied)
+    with pytest.raises(PolicyError, match="A similarity must be one of product, softmax"):
+        audit_precision(collection, place, "nDCG@10", similarities=["sofmax"], device="cpu")
 
 
 def test_batches_count_each_pass_by_itself(collection: tv.Collection, folder_of: Callable[[str], Path]) -> None:
