@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.options import Form, OutputOptions, with_groups
+from trueval.cli.options import BudgetResult, Form, OutputOptions, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk_notes, write_atomically
 from trueval.cli.short_help import common_options
 
@@ -80,6 +80,7 @@ class FrontierOptions:
     seed: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Of everything random. Default: the sweep's.")
     ] = None
+    budget: BudgetResult = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,6 +183,7 @@ def frontier(
         sure=limits.sure,
         route=routing.choice(chances.level),
         grow=growth.grow,
+        budget=chances.budget,
     )
     files: Any = {ROUTER: partial(_write_router, text=found.router_toml())} if routing.route else {}
     result = found.to_dict()

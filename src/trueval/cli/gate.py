@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import typer
 
-from trueval.cli.options import ClusterFile, Intervals
+from trueval.cli.options import BudgetResult, ClusterFile, Intervals
 from trueval.cli.paths import find_run, with_baseline
 from trueval.cli.progress import progress
 
@@ -139,6 +139,7 @@ class GateOptions:
 
     intervals: Intervals = "bootstrap"
     clusters: ClusterFile = None
+    budget: BudgetResult = None
 
     def paths(self, runs: Sequence[str]) -> list[str]:
         """The files to read: the runs, then the baseline if it is a separate file.
@@ -242,6 +243,7 @@ class GateOptions:
         given = {
             "--clusters": self.clusters is not None,
             "--intervals": self.intervals != "bootstrap",
+            "--budget": self.budget is not None,
             "--self-test": self.self_test,
         }
         if odd := next((name for name, there in given.items() if there), None):
@@ -265,6 +267,7 @@ class GateOptions:
             "self-test": self.self_test,
             "clusters": self.clusters is not None,
             "intervals": self.intervals != "bootstrap",
+            "budget": self.budget is not None,
             "when-unclear": self.when_unclear != "pass",
             "when-same": self.when_same != "fail",
         }
@@ -307,7 +310,11 @@ class GateOptions:
             "clusters": Clusters.of(self.clusters),
             "intervals": self.intervals,
         }
-        when: dict[str, Any] = {"when_unclear": self.when_unclear, "when_same": self.when_same}
+        when: dict[str, Any] = {
+            "when_unclear": self.when_unclear,
+            "when_same": self.when_same,
+            "budget": self.budget,
+        }
         checks = gate(scores[:runs], limits, **when, **shared, corrected=corrected, labels=labels)
         names = {check.name for check in checks}
         told = "max-drop" in names and not names & {"judged", "comparable"}

@@ -158,6 +158,16 @@ ClusterFile = Annotated[
     ),
 ]
 
+BudgetResult = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="DIR",
+        help="Result of trueval budget with --repeats or --judges: what these vary by, and more questions do not "
+        "average out, counts too.",
+    ),
+]
+
 JudgeFiles = Annotated[
     list[str] | None,
     typer.Option(

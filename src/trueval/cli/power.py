@@ -7,6 +7,7 @@ import typer
 
 from trueval.cli.options import (
     JUDGMENTS,
+    BudgetResult,
     ClusterFile,
     Form,
     InputOptions,
@@ -33,6 +34,7 @@ class PowerOptions:
 
     power: Annotated[float, typer.Option(metavar="X", help="Chance to find a difference that is there.")] = 0.8
     level: Level = 0.95
+    budget: BudgetResult = None
     difference: Annotated[
         float | None,
         typer.Option(

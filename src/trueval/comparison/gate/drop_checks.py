@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.budget.shared_doubt import shared_doubt
 from trueval.comparison.checks import CANNOT_TELL, NOT_WORSE, POWER, WORSE, Check
 from trueval.comparison.gate.baseline_matching import is_same
 from trueval.comparison.limits import ROUNDING, MaxDrop, rounding_tolerance
@@ -20,6 +21,7 @@ from trueval.numerics import or_null
 from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
+    from trueval.comparison.budget.budget_result import Budget
     from trueval.comparison.comparison import Difference
     from trueval.comparison.resampling.clusters import Clusters
 
@@ -151,12 +153,14 @@ class DropRule(NamedTuple):
         level: simultaneous level of all checks of the call.
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
         bets: how intervals are made by betting, each at the level of one check; None where by resampling.
+        budget: what repeats and labels vary by, which intervals then include; None for intervals over queries.
     """
 
     level: float
     checks: int
     when_unclear: str
     bets: Bets | None = None
+    budget: Budget | None = None
 
     @property
     def level_of_one(self) -> float:
@@ -176,6 +180,11 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
     if row.better == "lower":
         low, high = 0.0 - high, 0.0 - low  # 0 -: no minus zero
     known = not math.isnan(low)
+    added = 0.0
+    if known and rule.budget is not None:
+        shared = shared_doubt(rule.budget, row.measure, row.first, row.second)
+        added = shared.half_width(rule.level_of_one)
+        low, high = shared.widen(row.gain, low, high, rule.level_of_one)
     verdict = verdict_of(low, high, limit.limit, pair.rounding) if known else CANNOT_TELL
     if pair.identical or (pair.same and rule.bets is None):
         verdict = NOT_WORSE
@@ -198,15 +207,24 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
         known and row.realized_bounded,
         row.queries,
         pair.clusters,
-        _queries_needed(row, pair, limit, rule) if known and verdict == CANNOT_TELL else None,
+        _queries_needed(row, pair, limit, rule, added) if known and verdict == CANNOT_TELL else None,
         rare_losses=rare_losses(pair.worse, pair.units, pair.largest, rule.level_of_one) if says_rare else None,
         concentration=row.concentration if rule.bets is None else None,
     )
-    return replace(check, line=_line(check, pair))
+    return replace(check, line=_line(check, pair, added))
 
 
-def _queries_needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> int | None:
-    """Number of queries, or clusters, that would decide; None if no number would."""
+def _queries_needed(
+    row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule, added: float
+) -> int | None:
+    """Number of queries, or clusters, that would decide; None if no number would.
+
+    Args:
+        added: half width of what more queries leave.
+    """
+    apart = row.gain + limit.limit
+    if abs(apart) <= added:
+        return None
     if rule.bets is not None:
         # The smallest number that excludes the limit under any tie order.
         sign, ends = (1, pair.least) if row.gain > -limit.limit else (-1, -pair.most)
@@ -215,12 +233,16 @@ def _queries_needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rul
         return units_needed(ends, pair.sizes, pair.largest, -sign * limit.limit, rule.bets, power=POWER)
     if row.realized_bounded:
         return None
-    needed = queries_needed(row.gain + limit.limit, pair.sd, level=rule.level_of_one, power=POWER)
+    needed = queries_needed(math.sqrt(apart**2 - added**2), pair.sd, level=rule.level_of_one, power=POWER)
     return None if needed is None else max(needed, pair.units + 1)
 
 
-def _line(check: Check, pair: PairedDifference) -> str:
-    """The finding of a check in words."""
+def _line(check: Check, pair: PairedDifference, added: float) -> str:
+    """The finding of a check in words.
+
+    Args:
+        added: half width of what more queries leave.
+    """
     run, measure, limit = check.run, check.measure, check.option
     rare = "" if check.rare_losses is None else f" {check.rare_losses.sentence(pair.unit_name).capitalize()}"
     if pair.same and check.verdict == NOT_WORSE:
@@ -228,6 +250,7 @@ def _line(check: Check, pair: PairedDifference) -> str:
     if check.low is None or check.high is None or check.value is None:
         return f"{run}: {measure} has no interval against {check.baseline}, so {limit} cannot pass."
     bounds = ", bounded over all orders of ties," if check.bounded else ""
+    bounds += f" with ±{added:.4f} of repeats and labels in it," if added else ""
     span = f"the {check.level:.0%} interval of the difference [{check.low:+.4f}, {check.high:+.4f}]{bounds}"
     said = {
         NOT_WORSE: f"{span} keeps {limit}.{rare}",

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from trueval.comparison.budget.shared_doubt import read_budget
 from trueval.comparison.checks import FAILED, Check, pass_or_fail
 from trueval.comparison.choices import BOOTSTRAP, ComparisonChoices
 from trueval.comparison.gate.baseline_matching import find_baseline, match_baseline, own_baseline, says_missing
@@ -44,6 +45,7 @@ from trueval.numerics import or_null
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from trueval.comparison.budget.budget_result import Budget
     from trueval.comparison.compare_choices import GateChoices
     from trueval.comparison.labels.correction import CorrectedResults
     from trueval.comparison.resampling.clusters import Clusters
@@ -77,6 +79,7 @@ def gate(
     corrected: CorrectedResults | None = None,
     labels: str = "judge",
     clusters: Clusters | Mapping[str, str] | Source | None = None,
+    budget: Budget | str | PathLike[str] | None = None,
     threads: int | None = None,
     **choices: Unpack[GateChoices],
 ) -> tuple[Check, ...]:
@@ -84,15 +87,16 @@ def gate(
 
     Args:
         scores: scores of the runs.
-        limits: limits to keep. Without MinQueries, a run must have all judged queries, and 6 of them a relevant
-            document.
+        limits: limits to keep. Without MinQueries, a run must have all judged queries, 6 with a
+            relevant document.
         baseline: the baseline of MaxDrop: scores, a run's name, or a folder of results (DIR#RUN).
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
         when_same: whether a run with the same rows as its baseline is a "pass" or a "fail".
-        missing: how a query that a run lacks counts, "worst" or "skip"; None: a run with missing queries fails.
+        missing: how a query that a run lacks counts, "worst" or "skip"; None: such a run fails.
         corrected: results of `trueval.correct`, for these labels:
         labels: "corrected": Minimum and MaxDrop use its intervals; "people": Minimum uses people's labels alone.
         clusters: as in compare; not with corrected values.
+        budget: result of `trueval.budget`: MaxDrop then holds for other repeats and judges.
         threads: as in compare.
         choices: choices of the comparison behind MaxDrop: level, intervals, resamples, seed.
 
@@ -119,6 +123,8 @@ def gate(
         raise PolicyError(
             f"intervals={choices['intervals']!r} does not go with labels={labels!r}, which has its own intervals."
         )
+    if budget is not None and labels == CORRECTED:
+        raise PolicyError("A budget does not go with labels='corrected', whose intervals hold for people's labels.")
     if not runs:
         raise InputError("A gate needs at least one run.")
     limits = name_measures(limits, runs[0].measures, runs[0].policy)
@@ -148,7 +154,8 @@ def gate(
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if drops and found_baseline is not None:
         asked: dict[str, Any] = {**choices, "clusters": clusters, "threads": threads}
-        rules = _Rules(when_unclear, when_same, missing, least, judged if labels == CORRECTED else None)
+        doubt = None if budget is None else read_budget(budget)
+        rules = _Rules(when_unclear, when_same, missing, least, judged if labels == CORRECTED else None, doubt)
         said = {check.run for check in found if check.name in ("queries", "relevant") and not check.passed}
         told = _drops(runs, found_baseline, drops, asked, rules)
         found += [check for check in told if check.name != "queries" or check.run not in said]
@@ -163,6 +170,7 @@ class _Rules(NamedTuple):
     missing: str | None
     least: MinQueries | None
     judged: CorrectedChecks | None = None
+    budget: Budget | None = None
 
 
 def check_choice(name: str, value: str | None, accepted: Sequence[str]) -> None:
@@ -270,7 +278,7 @@ def _drops(
     ]
     bets = bets_of(chosen, clusters, 1)
     bets = None if bets is None else bets._replace(alpha=bets.alpha / count)
-    rule = DropRule(chosen.level, count, rules.when_unclear, bets)
+    rule = DropRule(chosen.level, count, rules.when_unclear, bets, rules.budget)
     for name in by_name:
         own = [
             (row.queries, pair.clusters)

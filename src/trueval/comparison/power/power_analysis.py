@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.budget.shared_doubt import SharedDoubt, read_budget, shared_doubt
 from trueval.comparison.power.power_result import (
     CurveSizes,
     Detection,
@@ -32,6 +33,7 @@ from trueval.comparison.power.power_result import (
     PairPower,
     Power,
     RankedRun,
+    SharedNoise,
 )
 from trueval.comparison.power.sample_size import check_chances, least_difference, queries_needed
 from trueval.comparison.power.separation import SeparationRise, UnitPopulation
@@ -45,8 +47,10 @@ from trueval.run import Run
 from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
+    from os import PathLike
     from typing import Unpack
 
+    from trueval.comparison.budget.budget_result import Budget
     from trueval.evaluation.scores import Scores
     from trueval.files import Source
     from trueval.judgments import JudgmentsLike
@@ -81,6 +85,7 @@ def power(
     level: float = 0.95,
     power: float = 0.8,
     difference: float | None = None,
+    budget: Budget | str | PathLike[str] | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> Power:
     """Compute the least difference between runs that these queries detect, and the queries that a difference needs.
@@ -95,6 +100,7 @@ def power(
         level: level of the test and of intervals.
         power: probability of detecting a difference.
         difference: difference for which needed queries are computed; None for the measured one of each pair.
+        budget: result of `trueval.budget`: what is found with other repeats and judges too.
         choices: attributes of Policy, as in evaluate.
 
     Raises:
@@ -113,7 +119,7 @@ def power(
     as_read = all(run.in_reading_order for run in runs)
     parsed, chosen = fill_defaults(judgments, measures, policy, choices, in_reading_order=as_read)
     scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
-    return power_of_scores(scores, baseline=baseline, clusters=clusters, **asked._asdict())
+    return power_of_scores(scores, baseline=baseline, clusters=clusters, budget=budget, **asked._asdict())
 
 
 def power_of_scores(
@@ -124,6 +130,7 @@ def power_of_scores(
     level: float = 0.95,
     power: float = 0.8,
     difference: float | None = None,
+    budget: Budget | str | PathLike[str] | None = None,
 ) -> Power:
     """Compute power from evaluated runs, as `power` does.
 
@@ -131,7 +138,8 @@ def power_of_scores(
         scores: scores of two or more runs on the same measures.
 
     Raises:
-        InputError: names are equal, the baseline is unknown, or the queries do not fit the policy.
+        InputError: names are equal, the baseline is unknown, the queries do not fit the policy, or the budget is of
+            other measures.
         MeasureError: the measures differ.
         PolicyError: a choice is out of range.
     """
@@ -141,7 +149,8 @@ def power_of_scores(
     if baseline is not None and baseline not in aligned.names:
         raise InputError(f"The baseline must be one of the runs {', '.join(aligned.names)}. Got {baseline!r}.")
     known = None if told is None else told.codes(aligned.query_ids)
-    measures = tuple(_of_measure(aligned, at, baseline, known, asked) for at in range(len(aligned.measures)))
+    doubt = None if budget is None else read_budget(budget)
+    measures = tuple(_of_measure(aligned, at, baseline, known, asked, doubt) for at in range(len(aligned.measures)))
     notes = [note for each in scores for note in each.notes] + [*aligned.notes]
     notes += [line for each in measures for line in _remarks(each)]
     choices = {
@@ -175,6 +184,33 @@ class _PowerSettings(NamedTuple):
         """The least detectable difference; NaN where nothing varied, which says nothing about other queries."""
         least = least_difference(sd, effective, level=self.level, power=self.power) * rise if sd > 0 else math.nan
         return least if math.isfinite(least) else math.nan
+
+    def shared_noise(
+        self, shared: SharedDoubt, found: Detection, wanted: float, sizes: _Sizes, rise: SeparationRise
+    ) -> SharedNoise:
+        """What repeats and judges add to what queries detect: squares of half widths add up, and of least differences.
+
+        Args:
+            shared: what more queries leave.
+            found: what the queries detect without it.
+            wanted: target difference.
+            sizes: number of queries per cluster.
+            rise: as in `detection`.
+        """
+        half = shared.half_width(self.level)
+        added = half + shared.half_width(2 * self.power - 1)
+        needed = None
+        if abs(wanted) > added:
+            left = math.sqrt(wanted**2 - added**2)
+            needed = self.detection(found.difference, found.sd, left, sizes, rise).queries_needed
+        return SharedNoise(
+            shared.variance,
+            shared.degrees,
+            (shared.first, shared.second),
+            math.hypot(found.half_width, half),
+            math.hypot(found.least_difference, added),
+            needed,
+        )
 
     def detection(self, measured: float, sd: float, wanted: float, sizes: _Sizes, rise: SeparationRise) -> Detection:
         """What queries in clusters of these sizes detect."""
@@ -243,7 +279,12 @@ class _Sizes:
 
 
 def _of_measure(
-    aligned: AlignedScores, at: int, baseline: str | None, codes: Ints | None, asked: _PowerSettings
+    aligned: AlignedScores,
+    at: int,
+    baseline: str | None,
+    codes: Ints | None,
+    asked: _PowerSettings,
+    doubt: Budget | None,
 ) -> MeasurePower:
     measure, kept = aligned.measures[at], aligned.kept[:, at]
     sizes = _Sizes(int(kept.sum()), None if codes is None else codes[kept])
@@ -266,7 +307,7 @@ def _of_measure(
             tuple(round(point * sizes.queries / sizes.clusters) for point in points),
             points if sizes.told else None,
         ),
-        tuple(_of_pair(aligned, at, *pair, sizes, asked, rise) for pair, rise in zip(pairs, rises, strict=True)),
+        tuple(_of_pair(aligned, at, *pair, sizes, asked, rise, doubt) for pair, rise in zip(pairs, rises, strict=True)),
     )
 
 
@@ -299,7 +340,14 @@ def _rises(
 
 
 def _of_pair(
-    aligned: AlignedScores, at: int, first: int, second: int, sizes: _Sizes, asked: _PowerSettings, rise: SeparationRise
+    aligned: AlignedScores,
+    at: int,
+    first: int,
+    second: int,
+    sizes: _Sizes,
+    asked: _PowerSettings,
+    rise: SeparationRise,
+    doubt: Budget | None,
 ) -> PairPower:
     kept = aligned.kept[:, at]
     expected, tie_broken = (
@@ -317,17 +365,20 @@ def _of_pair(
         NoiseSource(asked.half_width(each, sizes.effective), each**2 / sd**2 if sd else math.nan)
         for each in (between, ties)
     )
+    found = asked.detection(measured, between, wanted, sizes, rise)
+    names = aligned.names[first], aligned.names[second]
+    shared = None if doubt is None else shared_doubt(doubt, str(aligned.measures[at]), *names)
     return PairPower(
-        aligned.names[first],
-        aligned.names[second],
+        *names,
         wanted,
-        asked.detection(measured, between, wanted, sizes, rise),
+        found,
         asked.detection(broken, sd, wanted, sizes, rise),
         sampling,
         tied,
         LeastDifferences(
             tuple(asked.least(between, *each) for each in reach), tuple(asked.least(sd, *each) for each in reach)
         ),
+        None if shared is None else asked.shared_noise(shared, found, wanted, sizes, rise),
     )
 
 

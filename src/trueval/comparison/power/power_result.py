@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trueval.errors import InputError
 from trueval.forks import need_polars
+from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
 
 if TYPE_CHECKING:
@@ -77,6 +78,27 @@ class RankedRun:
 
 
 @dataclass(frozen=True)
+class SharedNoise:
+    """What repeats and judges add to the difference of expected values, which more queries do not average out.
+
+    Attributes:
+        variance: variance of the difference, for one repeat of each system and one judge.
+        degrees: its degrees of freedom.
+        pair: names of the runs that a budget found it for.
+        half_width: half width of the interval over queries, repeats and judges.
+        least_difference: the least difference that is found with other repeats and judges too.
+        queries_needed: queries for the target difference; None where no number is enough.
+    """
+
+    variance: float
+    degrees: float
+    pair: tuple[str, str]
+    half_width: float
+    least_difference: float
+    queries_needed: int | None
+
+
+@dataclass(frozen=True)
 class PairPower:
     """What the queries detect of the difference between two runs.
 
@@ -89,6 +111,7 @@ class PairPower:
         sampling: noise from the sampling of queries.
         ties: noise from the order of tied documents.
         curve: least differences at the numbers of queries of the measure's curve.
+        shared: what repeats and judges add, by a budget; None without one.
     """
 
     first: str
@@ -99,6 +122,7 @@ class PairPower:
     sampling: NoiseSource
     ties: NoiseSource
     curve: LeastDifferences
+    shared: SharedNoise | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)
@@ -193,4 +217,6 @@ def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             row = {**about, **{name: pair[name] for name in ("first", "second", "wanted")}}
             for name in ("expected", "tie_broken", "sampling", "ties"):
                 row |= {f"{name}_{part}": value for part, value in pair[name].items()}
+            if (shared := pair.get("shared")) is not None:
+                row |= {f"shared_{part}": value for part, value in shared.items() if part != "pair"}
             yield row

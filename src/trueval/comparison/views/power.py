@@ -9,7 +9,15 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from trueval.comparison.power.power_result import LeastDifferences, MeasurePower, PairPower, Power, RankedRun, rows
+from trueval.comparison.power.power_result import (
+    LeastDifferences,
+    MeasurePower,
+    PairPower,
+    Power,
+    RankedRun,
+    SharedNoise,
+    rows,
+)
 from trueval.measures import parse
 from trueval.report.figures import NARROW, Chart, panels, tone
 from trueval.report.number_texts import MANY_QUERIES, NOT_AVAILABLE, attainable, count_phrase, percent
@@ -128,6 +136,18 @@ def _findings(result: Power) -> Iterator[Sentence]:
         pair = middle_pair(select_pairs(result, found))
         if pair is not None:
             yield _finding(found, pair, result.choices["difference"])
+            if pair.shared is not None:
+                yield from _describe_shared(pair, pair.shared)
+
+
+def _describe_shared(pair: PairPower, shared: SharedNoise) -> Iterator[Sentence]:
+    """What repeats and judges add, of the same pair."""
+    yield (
+        f"With other repeats and judges (what the budget has for {shared.pair[0]} and {shared.pair[1]}) they find a "
+        f"difference of {pair.first} and {pair.second} from ",
+        Quantity(shared, "least_difference"),
+        " on.",
+    )
 
 
 def _finding(found: MeasurePower, pair: PairPower, wanted: float | None) -> Sentence:
@@ -235,7 +255,12 @@ def _text_sheets(result: Power, found: MeasurePower) -> Iterator[AnySheet]:
     ]
     yield Sheet(measure_heading(found), found.ranking, ranking, only="text")
     rows = [_PairRow(found, pair) for pair in select_pairs(result, found)]
-    yield Sheet(f"{found.measure}: differences", rows, PAIRS, only="text")
+    pairs: list[Column[_PairRow]] = [
+        Column("A", lambda row: row.pair.first, NAME),
+        Column("B", lambda row: row.pair.second, NAME),
+        *_numbers(result),
+    ]
+    yield Sheet(f"{found.measure}: differences", rows, pairs, only="text")
     middle = middle_pair([row.pair for row in rows])
     if middle is not None:
         yield _curve(found, middle)
@@ -267,11 +292,27 @@ NUMBERS: Final[tuple[Column[_PairRow], ...]] = (
     Column("needed,\nexpected", lambda row: row.pair.expected.queries_needed, QUERIES_NEEDED),
     Column("needed,\ntie-broken", lambda row: row.pair.tie_broken.queries_needed, QUERIES_NEEDED),
 )
-PAIRS: Final[tuple[Column[_PairRow], ...]] = (
-    Column("A", lambda row: row.pair.first, NAME),
-    Column("B", lambda row: row.pair.second, NAME),
-    *NUMBERS,
+SHARED: Final[tuple[Column[_PairRow], ...]] = (
+    Column(
+        "least,\nwith budget",
+        lambda row: _possible(row, row.pair.shared.least_difference) if row.pair.shared else None,
+        FRACTION,
+    ),
+    Column(
+        "needed,\nwith budget",
+        lambda row: row.pair.shared.queries_needed if row.pair.shared else None,
+        QUERIES_NEEDED,
+    ),
 )
+
+
+def _numbers(result: Power) -> tuple[Column[_PairRow], ...]:
+    """The columns of numbers; with a budget those of other repeats and judges too."""
+    return (*NUMBERS, *(SHARED if _has_budget(result) else ()))
+
+
+def _has_budget(result: Power) -> bool:
+    return any(pair.shared is not None for found in result.measures for pair in found.pairs)
 
 
 def _all_pairs(result: Power) -> Sheet[_PairRow]:
@@ -279,7 +320,7 @@ def _all_pairs(result: Power) -> Sheet[_PairRow]:
         Column("measure", lambda row: row.measure.measure),
         Column("first", lambda row: row.pair.first),
         Column("second", lambda row: row.pair.second),
-        *NUMBERS,
+        *_numbers(result),
     ]
     pairs = [_PairRow(found, pair) for found in result.measures for pair in found.pairs]
     notes = [*map(measure_heading, result.measures), *legend(result), *result.notes]
@@ -324,6 +365,8 @@ def legend(result: Power) -> Iterator[str]:
         )
     else:
         yield f"needed: queries that find a difference of {wanted:g} with that chance."
+    if _has_budget(result):
+        yield "with budget: what repeats of the systems and judges vary by, and more queries do not average out, added."
     if any(len(select_pairs(result, each)) < len(each.pairs) for each in result.measures):
         yield f"Shown are neighbors in the ranking; --format csv and json hold all {most} pairs of a measure."
 

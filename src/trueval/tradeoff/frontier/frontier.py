@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from trueval.comparison.budget.shared_doubt import read_budget, shared_doubt
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import Place, PolicyError, nearest
 from trueval.report.json_fields import decode
@@ -28,9 +29,11 @@ from trueval.tradeoff.route.certificate import RouterChoice, certify
 from trueval.tradeoff.route.route_result import CertifiedRouter, RoutedSystem
 
 if TYPE_CHECKING:
+    from trueval.comparison.budget.budget_result import Budget
     from trueval.tradeoff.frontier.frontier_analysis import Frontier, FrontierChoices
 
 RESAMPLES: Final = 2000
+SHARED_STREAM: Final = (1545,)  # of random numbers, for what repeats and judges change
 LEVEL: Final = 0.95
 SURE: Final = 0.5
 WITHOUT_PRICES: Final = (
@@ -56,6 +59,7 @@ def frontier(
     sure: float | None = None,
     route: RouterChoice | None = None,
     grow: float | None = None,
+    budget: Budget | str | Path | None = None,
 ) -> Frontier:
     """Find the Pareto-optimal configurations of a sweep, and the one to ship.
 
@@ -67,14 +71,13 @@ def frontier(
         rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all three objectives.
         percentile: "p50", "p95" or "p99".
         band_ms: latencies that differ by no more are tied; by default those that the measured jitter does not separate.
-        slo_ms: latency limits for each of which the frontier within it is shown.
+        slo_ms: latency limits, each with a frontier of its own.
         level: confidence level of intervals, and the share of resamples at which one quality is separated from another.
-        resamples: number of resamples of queries and times.
-        seed: seed of all random numbers.
-        threads: number of threads; one per processor by default.
+        resamples, seed, threads: number of resamples, seed of all, number of threads.
         sure: minimum share of resamples in which the choice of a rule is within its limits; .5 by default.
         route: promise of a router; `router_toml()` is its file.
         grow: forecast a corpus of so many times the documents; the sweep must have searched thinned ones ([grow]).
+        budget: result of `trueval.budget`: choices then hold for other repeats and judges.
 
     Raises:
         InputError: there is no sweep, or its files are damaged.
@@ -106,6 +109,7 @@ def frontier(
         measured.result.get("seed", 0) if seed is None else seed,
         thread_count(threads),
         (SURE if said.get("sure") is None else said["sure"]) if sure is None else sure,
+        None if budget is None else read_budget(budget),
     )
     _check_limits(measured, choices.limits)
     growth = None if grow is None else _forecast(measured, choices, grow)
@@ -154,6 +158,8 @@ def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
     latency = measured.latency(choices.percentile)
     features = features_of(measured.cost, latency, measured.contexts)
     qualities = draw_qualities(measured.values, measured.variances, features, **shared)
+    errors = _draw_shared_errors(measured, choices)[qualities.same]  # equal values stay equal
+    qualities = qualities._replace(plain=qualities.plain + errors, values=qualities.values + errors)
     drawn = draw_latencies(measured.totals, [PERCENTILES[choices.percentile]], **shared)[0, measured.system]
     exact = latency[:, None]
     drawn = np.where(np.isnan(exact) | np.isnan(drawn), exact, drawn)
@@ -163,6 +169,23 @@ def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
         values, variances = measured.of_measure(limits.measure)
         target = Target(_values_of(measured, limits.measure), resample_means(values, variances, **shared).plain)
     return Frontier(measured, choices, qualities, drawn, target)
+
+
+def _draw_shared_errors(measured: SweepArrays, choices: FrontierChoices) -> Floats:
+    """[configuration, resample] what repeats and judges change; the same for all configurations of a system.
+
+    Raises:
+        InputError: the budget is of other measures.
+    """
+    found = np.zeros((len(measured.configurations), choices.resamples))
+    if choices.budget is None:
+        return found
+    for quality in dict.fromkeys(str(each["quality"]) for each in measured.configurations):
+        rng = np.random.default_rng([choices.seed, *SHARED_STREAM])  # the same for all qualities of a system
+        drawn = shared_doubt(choices.budget, quality).draw(len(measured.systems), choices.resamples, rng)
+        own = np.flatnonzero([each["quality"] == quality for each in measured.configurations])
+        found[own] = drawn[measured.system[own]]
+    return found
 
 
 def _check_limits(measured: SweepArrays, limits: RuleLimits) -> None:

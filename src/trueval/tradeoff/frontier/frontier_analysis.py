@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueval.comparison.budget.budget_result import Budget
+from trueval.comparison.budget.shared_doubt import shared_doubt
 from trueval.comparison.limits import ROUNDING, rounding_tolerance
 from trueval.errors import PolicyError
 from trueval.latency.jitter import compare_latencies, log_percentiles
@@ -69,6 +71,7 @@ class FrontierChoices:
         level: confidence level of intervals, and the share of resamples at which one quality is separated from another.
         seed: seed of all random numbers.
         sure: minimum share of resamples in which the choice of a rule is within its limits.
+        budget: what repeats and labels vary by; None for resamples of queries and times alone.
     """
 
     limits: RuleLimits
@@ -81,6 +84,7 @@ class FrontierChoices:
     seed: int
     threads: int
     sure: float
+    budget: Budget | None = None
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
@@ -400,6 +404,14 @@ def _notes(found: Frontier) -> Iterator[str]:
         # Without prices, costs are not mentioned.
         if name != "cost" or name in known or measured.result.get("prices"):
             yield from _of_objective(found, name)
+    if found.choices.budget is not None:
+        for name in dict.fromkeys(str(each["quality"]) for each in measured.configurations):
+            shared = shared_doubt(found.choices.budget, name)
+            yield (
+                f"{name}: shares and choices hold for other repeats and judges too: ±"
+                f"{shared.half_width(found.choices.level):.4f} of a difference of two systems, what the budget has for "
+                f"{shared.first} and {shared.second}."
+            )
     said = measured.result.get("level")
     if said is not None and said != found.choices.level and "latency" in known:
         yield f"The intervals of single latencies are those of the sweep, of {100 * said:g} %."
