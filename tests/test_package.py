@@ -59,6 +59,7 @@ FACE = [
     "generate_answers",
     "judge_answers",
     "leaderboard",
+    "next_labels",
     "parse",
     "power",
     "precision_bound",
@@ -91,7 +92,7 @@ VERBS = {
     "sweep": {"sweep"},
     "frontier": {"frontier"},
     "route": {"check_drift"},
-    "golden": {"build_golden", "correct"},
+    "golden": {"build_golden", "correct", "next_labels"},
     "answers": {f"{name}_answers" for name in ANSWERS},
 }
 NO_VERB = {"check", "report", "chunk", "demo", "doctor", "cache", "schema", "help", "init"}

@@ -45,6 +45,7 @@ __all__ = [
     "generate_answers",
     "judge_answers",
     "leaderboard",
+    "next_labels",
     "parse",
     "power",
     "precision_bound",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
     from trueval.evaluation.scores import Scores
+    from trueval.golden.audit.sampling.next_labels import next_labels
     from trueval.golden.build.build_golden import build_golden
     from trueval.judgments import Judgments
     from trueval.measures import Measure, parse, registry
@@ -147,6 +149,7 @@ _HOMES = {
     "generate_answers": "trueval.answers.generation.generate_answers",
     "judge_answers": "trueval.answers.judge_answers",
     "leaderboard": "trueval.comparison.leaderboard.board",
+    "next_labels": "trueval.golden.audit.sampling.next_labels",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",
     "precision_bound": "trueval.precision.bound",

@@ -26,6 +26,7 @@ OURS |= {
     "golden-gullibility": 1,
     "golden-questions": 1,
     "golden-flattery": 1,
+    "next-labels": 1,
 }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.comparison.label_replays import decision_of, replay
 
 from trueval import Judgments, Run, evaluate
 from trueval.comparison.labels.label_decision import (
+    EQUAL,
     FIRST,
     QUESTIONS,
     SECOND,
@@ -77,7 +80,7 @@ def test_with_everything_labeled_the_difference_is_that_of_people(measure: str, 
     (state,) = found.states
     expected = people_mean(runs[0], people, 40, measure) - people_mean(runs[1], people, 40, measure)
     # Decided early, the state is that of then; the truth lies in its interval.
-    assert state.low <= expected <= state.high
+    assert state.corrected.low <= expected <= state.corrected.high
     assert state.verdict == FIRST
     by_judge = [evaluate(run, judge, measure)[measure].expected for run in runs[:2]]
     assert state.judge == pytest.approx(by_judge[0] - by_judge[1], abs=1e-12)
@@ -87,7 +90,7 @@ def test_where_lower_is_better_the_first_run_has_less_harm() -> None:
     runs, judge, people = world(2)
     decision = decision_of(runs, judge, SCALE, "Harm@5", "these queries")
     (state,) = replay(decision, [Contrast("b", "a")], people, np.random.default_rng(0)).states
-    assert (state.verdict, state.low > 0) == (SECOND, True)
+    assert (state.verdict, state.corrected.low > 0) == (SECOND, True)
     assert max(decision.judge_means(), key=decision.judge_means().__getitem__) == "a"
 
 
@@ -110,7 +113,7 @@ def test_a_gate_is_decided_about_its_limit() -> None:
     contrasts = read_contrasts("gate", decision.judge_means(), baseline="b", max_drop=1.5)
     found = replay(decision, contrasts, people, np.random.default_rng(0))
     assert [state.verdict for state in found.states] == [FIRST, FIRST]
-    assert all(state.low > -1.5 for state in found.states)
+    assert all(state.corrected.low > -1.5 for state in found.states)
     assert found.share < 0.5
 
 
@@ -132,10 +135,20 @@ def test_passages_that_cancel_in_a_difference_are_drawn_least() -> None:
     assert (chances[unjudged & decision.members()] > 0).all()
 
 
+def test_runs_that_no_labels_tell_apart_are_equal_and_not_worse() -> None:
+    runs, judge, people = world(8)
+    same = [runs[0], replace(runs[0], name="same"), runs[1]]
+    decision = decision_of(same, judge, SCALE, "DCG@5", "these queries")
+    contrasts = [Contrast("a", "same"), Contrast("a", "same", -0.1), Contrast("a", "b")]
+    found = replay(decision, contrasts, people, np.random.default_rng(0))
+    assert [state.verdict for state in found.states] == [EQUAL, FIRST, FIRST]
+    assert [state.batch for state in found.states[:2]] == [0, 0]
+
+
 def test_where_every_grade_has_the_same_gain_nothing_decides() -> None:
     runs, judge, people = world(7)
     decision = decision_of(runs[:2], judge, SCALE, "P@5", "these queries")  # all grades are 1 or more
     assert not decision.gain_spread(None).any()
     unjudged = judge.frame["grade"].to_numpy() < 0
     found = replay(decision, [Contrast("a", "b")], np.where(unjudged, 1, people), np.random.default_rng(0), stops=False)
-    assert np.isfinite([found.states[0].low, found.states[0].high]).all()
+    assert np.isfinite(found.states[0].corrected.se)

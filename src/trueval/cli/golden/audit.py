@@ -1,6 +1,5 @@
 """`trueval golden audit`: people grade a random sample of what a judge graded."""
 
-import re
 import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
 from trueval.cli.short_help import common_options
-from trueval.errors import PolicyError
 
 if TYPE_CHECKING:
     from trueval.golden.audit.sampling.sample_drawing import SampleChoices
@@ -83,6 +81,7 @@ class SampleOptions:
 
     def choices(self, runs: list[Path]) -> "SampleChoices":
         """As the library takes them."""
+        from trueval.golden.audit.sampling.audit_source import read_scale
         from trueval.golden.audit.sampling.sample_drawing import SampleChoices
 
         return SampleChoices(
@@ -92,7 +91,7 @@ class SampleOptions:
             self.raters,
             self.measure,
             tuple(runs),
-            None if self.scale is None else _scale(self.scale),
+            None if self.scale is None else read_scale(self.scale),
             self.order,
             self.answers,
             self.collection,
@@ -140,7 +139,8 @@ def audit(
     Example: trueval golden audit golden --import ann.jsonl --rater ann
     """
     from trueval.errors import Place
-    from trueval.golden.audit.sampling.sample_drawing import FOLDER, is_golden
+    from trueval.golden.audit.sampling.audit_source import is_golden
+    from trueval.golden.audit.sampling.sample_drawing import FOLDER
     from trueval.golden.audit.server.session import SessionTasks
     from trueval.golden.audit.server.session import audit as library
 
@@ -195,6 +195,8 @@ def _next_command(folder: Path, runs: list[Path], out: Path | None, found: "Sess
             return shlex.join([*audit, *place, "--import", *map(str, wanted.take[:1]), "--rater", wanted.take[1]])
     if not answered:
         return shlex.join([*audit, *map(str, runs), *place])
+    if found.design == "poisson":
+        return shlex.join(["trueval", "golden", "next", str(folder), "RUN...", *place]).replace("'RUN...'", "RUN...")
     if runs:
         of_audit = [] if out is None else ["--audit", str(out)]
         return shlex.join(["trueval", "golden", "correct", str(folder), *map(str, runs), *of_audit])
@@ -210,10 +212,3 @@ def _say_all(lines: list[str]) -> None:
 def _ready(address: str) -> None:
     say(address, err=False)
     say("raters open this address; Ctrl-C ends the session.")
-
-
-def _scale(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]+)-([0-9]+)", text)
-    if found is None:
-        raise PolicyError(f"--scale must be the least and the greatest grade, such as 1-5. Got {text!r}.")
-    return int(found[1]), int(found[2])

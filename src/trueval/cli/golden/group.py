@@ -7,7 +7,7 @@ import typer
 from trueval.cli.main import command_group
 
 # In the order of the help. Each is a function in the module of its name, in this folder.
-COMMANDS: Final = ("build", "questions", "flatters", "grade", "anchor", "audit", "agree", "correct", "stress")
+COMMANDS: Final = ("build", "questions", "flatters", "grade", "anchor", "audit", "next", "agree", "correct", "stress")
 
 
 def _root(context: typer.Context) -> None:

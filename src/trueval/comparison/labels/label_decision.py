@@ -31,7 +31,9 @@ from trueval.comparison.labels.label_choice import (
 )
 from trueval.comparison.labels.poisson_design import BatchEstimate, BatchLabels, mean_estimate
 from trueval.comparison.labels.repeated_looks import look_levels
+from trueval.comparison.verdict import NO_DIFFERENCE
 from trueval.errors import PolicyError, nearest
+from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.measures import Measure
 from trueval.run import Run
 from trueval.standings.standings import Bools, Floats, sum_by
@@ -40,6 +42,7 @@ FIRST: Final = "first"
 SECOND: Final = "second"
 OPEN: Final = "open"
 QUESTIONS: Final = "questions"
+EQUAL: Final = "equal"
 
 RANKING, GATE = "ranking", "gate"
 
@@ -70,24 +73,20 @@ class ContrastState:
         second: name of the run that is subtracted.
         limit: limit of the difference.
         judge: difference by the judge's labels, first - second.
-        estimate: corrected difference.
-        low: lower end of its interval.
-        high: upper end of its interval.
-        level: level of this interval, of which all contrasts and batches together have the level of the decision.
+        corrected: difference corrected by people's labels; None before there are enough.
+        level: level of its interval, of which all contrasts and batches together have the level of the decision.
         of_labels: standard error from what is not labeled.
         of_queries: standard error from the queries, which no label removes.
         batch: batch after which it was decided; the last one where it is open.
         verdict: "first" where the difference is above the limit, "second" where it is below, "questions" where labels
-            cannot decide, else "open".
+            cannot decide, "equal" where none changes the difference, which is 0 as the limit, else "open".
     """
 
     first: str
     second: str
     limit: float
     judge: float
-    estimate: float
-    low: float
-    high: float
+    corrected: EstimateWithInterval | None
     level: float
     of_labels: float
     of_queries: float
@@ -217,8 +216,11 @@ class LabelDecision:
         worth = self.weights[contrast.first].less(self.weights[contrast.second])
         there = worth.there
         judge = float((self.judge[contrast.first] - self.judge[contrast.second])[there].mean())
-        nothing = (math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
-        state = ContrastState(contrast.first, contrast.second, contrast.limit, judge, *nothing, 0, OPEN)
+        about = (contrast.first, contrast.second, contrast.limit, judge)
+        if self.is_equal(contrast):
+            same = EstimateWithInterval(0.0, 0.0, 0.0, 0.0, math.nan)
+            return ContrastState(*about, same, 1 - alpha, 0.0, 0.0, 0, EQUAL if not contrast.limit else FIRST)
+        state = ContrastState(*about, None, math.nan, math.nan, math.nan, 0, OPEN)
         variances: list[float] = []
         shares: list[float] = []
         span = self.measure.span.of_differences
@@ -230,20 +232,25 @@ class LabelDecision:
             variances.append(found.variance)
             shares.append(look / planned)
             level = look_levels(variances, shares, alpha)[-1]
-            bounded = found.with_interval(level, span)
-            verdict = self._verdict(contrast, found, bounded.low, bounded.high, alpha)
-            state = ContrastState(
-                *(contrast.first, contrast.second, contrast.limit, judge, found.mean, bounded.low, bounded.high, level),
-                *(math.sqrt(found.of_labels), math.sqrt(found.of_queries), look, verdict),
-            )
+            corrected = found.with_interval(level, span)
+            verdict = self._verdict(contrast, found, corrected, alpha)
+            errors = math.sqrt(found.of_labels), math.sqrt(found.of_queries)
+            state = ContrastState(*about, corrected, level, *errors, look, verdict)
             if verdict in (FIRST, SECOND):
                 break
         return state
 
-    def _verdict(self, contrast: Contrast, found: BatchEstimate, low: float, high: float, alpha: float) -> str:
+    def is_equal(self, contrast: Contrast) -> bool:
+        """Whether no labels make a difference between the two runs, as their lists differ only where nothing counts."""
+        worth = self.weights[contrast.first].less(self.weights[contrast.second])
+        counts = worth.there[worth.owner]
+        none = np.abs(worth.expected[counts]).max(initial=0.0) <= NO_DIFFERENCE
+        return bool(none and np.abs(worth.constant[worth.there]).max(initial=0.0) <= NO_DIFFERENCE)
+
+    def _verdict(self, contrast: Contrast, found: BatchEstimate, corrected: EstimateWithInterval, alpha: float) -> str:
         from scipy.special import stdtrit
 
-        ends = sorted((self.sign * low, self.sign * high))
+        ends = sorted((self.sign * corrected.low, self.sign * corrected.high))
         if ends[0] > contrast.limit:
             return FIRST
         if ends[1] < contrast.limit:

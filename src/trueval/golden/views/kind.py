@@ -1,4 +1,4 @@
-"""The result kinds of this package: golden sets, label agreement, and judges under stress."""
+"""The result kinds of this package: golden sets, label agreement, judges under stress, and labels where they decide."""
 
 from trueval.report.kinds import kind_of_view, late
 
@@ -49,4 +49,12 @@ FLATTERY = kind_of_view(
     format=1,
     order=60,
     stem="flattery",
+)
+NEXT = kind_of_view(
+    "next-labels",
+    "trueval.golden.audit.sampling.next_labels_result:NextLabels",
+    "trueval.golden.views.next_labels:view",
+    format=1,
+    order=61,
+    stem="next-labels",
 )

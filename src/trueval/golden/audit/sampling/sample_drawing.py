@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from trueval.collection import LOADERS, Collection
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.evaluation.content_hashes import judgments_hash
+from trueval.golden.audit.sampling.audit_source import (
+    Source,
+    check_scale,
+    grade_scale,
+    open_texts,
+    read_source,
+)
 from trueval.golden.audit.sampling.passage_sample import draw_passages, items_of, strata_of
 from trueval.golden.audit.sampling.population import DESIGNS, JudgedMember, Population, population_of, read_population
 from trueval.golden.audit.sampling.rating_tasks import (
@@ -34,9 +38,7 @@ from trueval.golden.audit.store.audit_manifest import (
 )
 from trueval.golden.audit.store.audit_store import AuditStore
 from trueval.golden.audit.store.text_table import TextTable
-from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet, read_rewritten_queries
 from trueval.golden.build.stage_files import file_hash
-from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.report.provenance import date, strip_folders
 from trueval.run import Run
@@ -48,8 +50,6 @@ if TYPE_CHECKING:
 FOLDER: Final = "audit"  # file names in a golden set
 SIZES: Final = {"documents": 200, "queries": 30}
 MEASURE: Final = "nDCG@10"
-GOLDEN_SCALE: Final = (1, 5)
-MOST_GRADES: Final = 10  # maximum number of values of a scale, since each is one key
 
 
 @dataclass(frozen=True)
@@ -80,30 +80,6 @@ class SampleChoices:
     collection: str | None = None
 
 
-class Source(NamedTuple):
-    """The source of an audit: a golden set, or judgments with a collection.
-
-    Attributes:
-        file: file of the judgments.
-        labels: rows of labels.jsonl; empty for plain judgments.
-        ranked: the run whose order can be checked; None without one.
-        collection: path of the texts; None if not given.
-        questions: hash of the questions of a golden set; None for plain judgments.
-    """
-
-    judgments: Judgments
-    file: Path
-    labels: Sequence[Mapping[str, Any]]
-    ranked: Run | None
-    collection: str | None
-    questions: str | None
-
-    @property
-    def is_golden(self) -> bool:
-        """Whether the source is a golden set."""
-        return self.questions is not None
-
-
 def open_audit(place: Path, folder: Path, choices: SampleChoices, *, tell: Tell = None) -> AuditManifest:
     """Draw the sample of an audit, or load the existing one and enlarge it where more is requested.
 
@@ -123,56 +99,14 @@ def open_audit(place: Path, folder: Path, choices: SampleChoices, *, tell: Tell 
     _refuse_others(sample, choices)
     if not _grows(sample, choices):
         return sample
+    if sample.design == "poisson":
+        raise PolicyError(
+            f"{folder}: drawn for a decision, it grows by its own batches: trueval golden next. Leave out --size, "
+            "--raters, --order and --answers."
+        )
     # The labels stay locked meanwhile, so that no other process serves the audit while it changes.
     with AuditStore.open(folder):
         return _enlarge(sample, place, folder, choices, tell)
-
-
-def is_golden(place: Path) -> bool:
-    """Whether a folder is a golden set."""
-    return (place / ABOUT).is_file()
-
-
-def is_there(collection: str) -> bool:
-    """Whether a collection can be read by this name: a dataset of a known library, or an existing path.
-
-    Args:
-        collection: a path, or a dataset name of a known library.
-    """
-    return collection.partition(":")[0] in LOADERS or Path(collection).exists()
-
-
-def _source(place: Path, choices: SampleChoices) -> Source:
-    if is_golden(place):
-        golden = GoldenSet.read(place)
-        corpus: str | None = choices.collection or golden.result.collection.source
-        questions = golden.result.collection.sha256["queries"]
-        return Source(golden.judgments, place / QRELS, golden.labels, golden.top, corpus, questions)
-    judgments = Judgments.read(str(place))
-    corpus = choices.collection or (str(place) if place.is_dir() else None)
-    return Source(judgments, Path(judgments.source), (), None, corpus, None)
-
-
-def _texts(source: Source, named: str | None, tell: Tell) -> TextTable:
-    def read() -> Collection:
-        if source.collection is None:
-            raise PolicyError(f"{source.file}: judgments have no texts. Say where they are: --collection DIR.")
-        if named is None and source.is_golden and not is_there(source.collection):
-            raise InputError(
-                f"{source.file.parent}: the texts that were judged are needed, and from this folder there is no corpus "
-                f"{source.collection!r}; a golden set keeps no folders of an absolute path. Say where the corpus is: "
-                "--collection DIR."
-            )
-        try:
-            return Collection.read(source.collection, tell=tell)
-        except InputError as error:
-            if named is not None:
-                raise
-            raise InputError(f"{error} Or say where the texts are that were judged: --collection DIR.") from None
-
-    judged = {(each["query"], each["document"]): each["text"] for each in source.labels}
-    asked = {each["query"]: each["asked"] for each in source.labels if "asked" in each}
-    return TextTable(read, judged, asked, read_rewritten_queries(source.file.parent) if source.is_golden else {})
 
 
 def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
@@ -184,7 +118,7 @@ def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> Audi
         raise PolicyError(
             f"measure {choices.measure} has no run to weigh passages by. Name one or more, or leave it out."
         )
-    source = _source(place, choices)
+    source = read_source(place, choices.collection)
     runs = [Run.read(str(run)) for run in choices.runs]
     measure = parse(choices.measure or MEASURE)
     size, seed = choices.size or SIZES[design], choices.seed or 0
@@ -203,35 +137,15 @@ def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> Audi
         "unjudged": sum(each["grade"] is None for each in source.labels)
         + int((source.judgments.frame["grade"] < 0).sum()),
     }
-    scale = choices.scale or (GOLDEN_SCALE if source.is_golden else _scale_of(source.judgments))
-    _check_scale(scale, source)
+    scale = choices.scale or grade_scale(source)
+    check_scale(scale, source)
     empty = AuditManifest(design, seed, choices.raters or 1, {"grade": scale}, (), (), about)
     return _fill_sample(empty, people, source, folder, choices, tell)
 
 
-def _scale_of(judgments: Judgments) -> tuple[int, int]:
-    grades = judgments.frame["grade"].to_list()
-    return max(0, math.floor(min(grades))), math.ceil(max(grades))
-
-
-def _check_scale(scale: tuple[int, int], source: Source) -> None:
-    low, high = scale
-    if not low < high or high - low >= MOST_GRADES:
-        raise PolicyError(
-            f"a scale must have 2 to {MOST_GRADES} grades, such as 0-3. Got {low} to {high}. Name another with --scale."
-        )
-    judged = source.judgments.frame["grade"]
-    outside = judged.filter((judged >= 0) & ~judged.is_between(low, high))
-    if len(outside):
-        raise InputError(
-            f"{source.file}: a judge's grade is {outside[0]:g}, outside the scale from {low} to {high}. Name the scale "
-            "of the judgments with --scale."
-        )
-
-
 def _enlarge(sample: AuditManifest, place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
     """Draw a larger sample that begins with the existing one."""
-    source = _source(place, choices)
+    source = read_source(place, choices.collection)
     asked = sample.about.get("questions") in (None, source.questions)  # None: a sample that did not record it
     if file_hash(source.file) != sample.about["qrels"] or not asked:
         what = "judgments" if asked else "questions of the golden set"
@@ -253,7 +167,7 @@ def _fill_sample(
     sample: AuditManifest, people: Population, source: Source, folder: Path, choices: SampleChoices, tell: Tell
 ) -> AuditManifest:
     """Write a sample with all requested items to its folder."""
-    texts = _texts(source, choices.collection, tell)
+    texts = open_texts(source, choices.collection, tell)
     if sample.items:
         texts.found.update(read_texts(folder, sample.items))
     by_task = {task: tuple(each for each in sample.items if each.task == task) for task in TASKS}

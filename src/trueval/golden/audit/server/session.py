@@ -42,12 +42,14 @@ class Session(NamedTuple):
         taken: result of the import; None without one.
         items: number of items written to a file; None without one.
         progress: progress of each task, if the page was served.
+        design: design of the sample.
     """
 
     folder: Path
     taken: ImportedAnswers | None
     items: int | None
     progress: tuple[Progress, ...]
+    design: str = "documents"
 
     def sentences(self, give: Path | None) -> list[str]:
         """One line per action.
@@ -97,9 +99,9 @@ def audit(
         taken = None if wanted.take is None else import_answers(store, *wanted.take)
         items = None if wanted.give is None else export_items(store, wanted.give)
         if not wanted.serve:
-            return Session(folder, taken, items, ())
+            return Session(folder, taken, items, (), sample.design)
         from trueval.golden.audit.server.server import serve
 
         with suppress(KeyboardInterrupt):  # also before the server itself listens to it
             serve(store, port=wanted.port, ready=ready)
-        return Session(folder, taken, items, store.progress())
+        return Session(folder, taken, items, store.progress(), sample.design)

@@ -44,6 +44,8 @@ class Item:
         high: highest value.
         system: system of the answer; None for other tasks.
         ranks: ranks of the documents in the ranked list; empty for other tasks than order.
+        chance: chance with which it was drawn, given earlier batches; None for other designs than poisson.
+        batch: its batch, from 1; None for other designs than poisson.
     """
 
     item: str
@@ -56,6 +58,8 @@ class Item:
     high: int
     system: str | None = None
     ranks: tuple[int, ...] = ()
+    chance: float | None = None
+    batch: int | None = None
 
     @property
     def sign(self) -> int:
@@ -83,6 +87,8 @@ class Item:
             about |= {"documents": list(self.documents), "ranks": list(self.ranks)}
         else:
             about["system"] = self.system
+        if self.batch is not None:
+            about |= {"chance": self.chance, "batch": self.batch}
         return {**about, "stratum": self.stratum, "texts": list(self.texts)}
 
     @classmethod
@@ -105,6 +111,8 @@ class Item:
             high,
             row.get("system"),
             tuple(row.get("ranks", ())),
+            row.get("chance"),
+            row.get("batch"),
         )
 
 
@@ -129,7 +137,7 @@ class AuditManifest:
     """The sample of an audit, and how it was drawn.
 
     Attributes:
-        design: "queries" or "documents".
+        design: "queries", "documents" or "poisson".
         seed: seed of all random numbers.
         raters: number of labels per item.
         scales: task → lowest and highest value.
@@ -156,7 +164,10 @@ class AuditManifest:
                 of = sum(each.population for each in self.strata)
                 queries = f" of {units:,} of {of:,} queries" if self.design == "queries" else f" of {of:,}"
                 strata = f" from {len(self.strata)} strata" if self.design == "documents" else ""
-                lines.append(f"{count:,} judged passages{queries}{strata}, seed {self.seed}{people}.")
+                if self.design == "poisson":
+                    strata = " that weigh in the runs, drawn where they decide"
+                what = "passages" if self.design == "poisson" else "judged passages"
+                lines.append(f"{count:,} {what}{queries}{strata}, seed {self.seed}{people}.")
             elif task == "order":
                 about = self.about["order"]
                 lines.append(f"{count:,} neighbors of {about['lists']:,} of {about['population']:,} lists{people}.")
