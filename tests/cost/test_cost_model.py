@@ -105,6 +105,23 @@ def test_what_was_counted_how_is_told() -> None:
     assert all("estimated" in each for each in told)
 
 
+def test_answers_whose_tokens_are_stated_are_paid(tmp_path: Path) -> None:
+    """Prompts at 1.25 a million and 100 tokens of answers at 10."""
+    book = tmp_path / "book.toml"
+    text = 'date = "2026-11"\ncurrency = "USD"\nsource = "here"\n[generators.g]\nper_million_tokens = 1.25\n'
+    book.write_text(f"{text}per_million_output = 10.0\n")
+    table = {"book": str(book), "generator": "g", "candidate_tokens": 500}
+    run = Run.from_dict({"q": {"a": 2.0, "b": 1.0}})
+    costs = {}
+    for tokens in (None, 100):
+        model = CostModel(SweepPrices.read({**table, "answer_tokens": tokens}), {"a": "a", "b": "b"})
+        costs[tokens] = model.of({"sparse": {}}, {"q": "q"}, run, [2]).costs[2]["generator"]
+    assert costs == {None: pytest.approx(1.25), 100: pytest.approx(2.25)}
+    book.write_text(text)
+    with pytest.raises(InputError, match="per_million_output"):
+        SweepPrices.read({**table, "answer_tokens": 100})
+
+
 def test_prices_are_checked_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Did you mean gpt-5\?|Did you mean gpt-5-mini"):
         charges(generator="gpt5")

@@ -28,11 +28,13 @@ class SweepPrices:
         book: price book.
         named: "rerank", "embed", "generator" → the price that [prices] names.
         candidate_tokens: tokens of a candidate with its query, and of a context; None where they are counted.
+        answer_tokens: tokens of an answer of the generator; None leaves answers out.
     """
 
     book: PriceBook
     named: Mapping[str, ListedPrice]
     candidate_tokens: float | None = None
+    answer_tokens: float | None = None
 
     @classmethod
     def read(cls, table: Mapping[str, Any], place: Where | None = None) -> SweepPrices:
@@ -43,7 +45,7 @@ class SweepPrices:
             place: function from table and key to their place in the file, for errors; None without a file.
 
         Raises:
-            InputError: the book is invalid, or lacks a named price.
+            InputError: the book is invalid, lacks a named price, or lacks that of answers whose tokens are stated.
         """
         path = table.get("book")
         book = PriceBook.read(None if path is None else Path(path))
@@ -55,7 +57,14 @@ class SweepPrices:
                 except PolicyError as error:
                     told = f"[prices] {part}: {error}"
                     raise (place("prices", part).error(told) if place else InputError(told)) from None
-        return cls(book, named, table.get("candidate_tokens"))
+        answers, generator = table.get("answer_tokens"), named.get("generator")
+        if answers is not None and (generator is None or generator.per_million_output is None):
+            told = (
+                "[prices] answer_tokens: no generator is named whose answers have a price. Name it as generator, in a "
+                "book with its per_million_output."
+            )
+            raise place("prices", "answer_tokens").error(told) if place else InputError(told)
+        return cls(book, named, table.get("candidate_tokens"), answers)
 
     def prices(self, settings: Mapping[str, Mapping[str, object]]) -> SystemPrices:
         """Prices of a system's components.
@@ -75,6 +84,7 @@ class SweepPrices:
             self._price("embed", settings.get("embed")),
             None if generator is None else generator.price,
             documents,
+            None if generator is None else generator.per_million_output,
         )
 
     def knows(self, settings: Mapping[str, Mapping[str, object]]) -> bool:
@@ -100,7 +110,8 @@ class SweepPrices:
         """The prices entry of sweep.json."""
         names = {part: self.named[part].name if part in self.named else None for part in PARTS}
         about = {"date": self.book.date, "currency": self.book.currency, "source": self.book.source}
-        return {**about, **names, "candidate_tokens": self.candidate_tokens}
+        answers = {} if self.answer_tokens is None else {"answer_tokens": self.answer_tokens}
+        return {**about, **names, "candidate_tokens": self.candidate_tokens, **answers}
 
     def _price(self, part: str, table: Mapping[str, Any] | None) -> Price | None:
         if table is None:
@@ -201,7 +212,7 @@ class CostModel:
         counts = [len(lists.get(each, ())) for each in queries] if "rerank" in settings else 0
         costs = {}
         for k in ks:
-            use = QueryUsage(counts, candidate, query, 1, prompts[k])
+            use = QueryUsage(counts, candidate, query, 1, prompts[k], answer_tokens=self.charges.answer_tokens or 0.0)
             costs[k] = self._cost(use, settings)
         return SystemCost({"query": query, "candidate": candidate, "context": context}, prompts, costs, tuple(told))
 

@@ -165,6 +165,7 @@ class QueryUsage(NamedTuple):
         contexts: number of documents in the prompt.
         context_tokens: tokens of each; None if unknown.
         overhead_tokens: tokens of the prompt besides the contexts.
+        answer_tokens: tokens of the generator's answer; 0 leaves it out.
     """
 
     candidates: float | Sequence[int] = 0
@@ -173,6 +174,7 @@ class QueryUsage(NamedTuple):
     contexts: float = 0
     context_tokens: float | None = None
     overhead_tokens: float = 0.0
+    answer_tokens: float = 0.0
 
     @property
     def prompt_tokens(self) -> float | None:
@@ -188,12 +190,14 @@ class SystemPrices(NamedTuple):
         embed: price of the query embedder; FREE and None as for `rerank`.
         generator: price of the generator's input; FREE and None as for `rerank`.
         documents_per_search: as in ListedPrice, of the reranker.
+        per_million_output: as in ListedPrice, of the generator.
     """
 
     rerank: Price | None = FREE
     embed: Price | None = FREE
     generator: Price | None = None
     documents_per_search: int | None = None
+    per_million_output: float | None = None
 
 
 class CostParts(NamedTuple):
@@ -202,7 +206,7 @@ class CostParts(NamedTuple):
     Attributes:
         rerank: K T_cand / 1000 price_per_1k for each query (P-B §3.2.1), K candidates of T_cand tokens.
         embed: embedding of the queries.
-        generator: input of the generator; its output, which costs more, is not included.
+        generator: input of the generator, and its answers where their tokens are stated.
     """
 
     rerank: float | None
@@ -224,7 +228,7 @@ class CostParts(NamedTuple):
 def cost_of_thousand(use: QueryUsage, prices: SystemPrices) -> CostParts:
     """Compute the cost of 1,000 queries.
 
-    P-B §3.2.1; output of the generator is not counted.
+    P-B §3.2.1, which counts no output of the generator; answer_tokens add it.
 
     Args:
         use: usage per query.
@@ -233,6 +237,10 @@ def cost_of_thousand(use: QueryUsage, prices: SystemPrices) -> CostParts:
     >>> prices = SystemPrices(Price(0.05), generator=Price(1.25))
     >>> cost_of_thousand(QueryUsage(50, 500, contexts=10, context_tokens=500), prices)
     CostParts(rerank=1.25, embed=0.0, generator=6.25)
+    >>> cost_of_thousand(
+    ...     QueryUsage(contexts=10, context_tokens=500, answer_tokens=100), prices._replace(per_million_output=10.0)
+    ... ).generator
+    7.25
     """
     candidates = float(np.mean(use.candidates))
     tokens = None if use.candidate_tokens is None else candidates * use.candidate_tokens
@@ -240,8 +248,18 @@ def cost_of_thousand(use: QueryUsage, prices: SystemPrices) -> CostParts:
     return CostParts(
         _thousand(prices.rerank, tokens if candidates else 0.0, searches),
         _thousand(prices.embed, use.query_tokens, None),
-        _thousand(prices.generator, use.prompt_tokens, None),
+        _of_generator(prices, use),
     )
+
+
+def _of_generator(prices: SystemPrices, use: QueryUsage) -> float | None:
+    """Cost of prompts, and of answers where their tokens are stated."""
+    asked = _thousand(prices.generator, use.prompt_tokens, None)
+    if asked is None or not use.answer_tokens:
+        return asked
+    if prices.per_million_output is None:
+        return None
+    return asked + use.answer_tokens * prices.per_million_output * QUERIES / 1e6
 
 
 def _searches(candidates: float | Sequence[int], documents: int | None) -> float | None:

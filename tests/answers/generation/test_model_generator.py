@@ -14,7 +14,7 @@ from tests.answers.stream_server import StreamServer, Trouble, stream_server
 from tests.extras import need
 
 from trueval.answers.generation.generator_judge import generation_of, question_to
-from trueval.answers.generation.model_generator import STOPPED, AnswerPrompts, ModelGenerator
+from trueval.answers.generation.model_generator import SILENT, STOPPED, AnswerPrompts, ModelGenerator
 from trueval.errors import InputError
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.ledger import open_ledger
@@ -120,7 +120,11 @@ def test_a_broken_stream_is_sent_again(server: StreamServer, trouble: Trouble) -
     assert len(found.moments) == len(ANSWER.split())  # of the attempt that was whole
 
 
-@pytest.mark.parametrize("trouble", [Trouble(stops=2), Trouble(ends=1)], ids=["cut", "ended"])
+@pytest.mark.parametrize(
+    "trouble",
+    [Trouble(stops=2), Trouble(ends=1), Trouble(stops=0), Trouble(ends=0)],
+    ids=["cut", "ended", "cut before the first token", "ended before the first token"],
+)
 def test_a_stream_that_always_stops_is_not_known(server: StreamServer, trouble: Trouble) -> None:
     server.trouble = lambda number: trouble
     found = generator(server).generate("When?", ["1889."])
@@ -140,6 +144,26 @@ def test_a_stream_that_always_stops_costs_at_most_what_its_attempts_may(server: 
     assert found.cost == pytest.approx(account.at_most)
     assert found.cost >= 3 * 50 * 10 / 1e6
     assert generator(server).generate("When?", ["1889."]).cost is None  # without prices nothing is known
+
+
+def test_streams_that_break_before_their_first_token_stop_where_all_do(server: StreamServer) -> None:
+    """One question in between that is answered says that the server is there; five in a row say that it is not."""
+    asked = generator(server)
+    server.trouble = lambda number: Trouble(stops=0)
+    assert all(asked.generate(f"When {at}?", ["1889."]).problem.startswith(STOPPED) for at in range(SILENT - 1))
+    server.trouble = lambda number: Trouble()
+    assert asked.generate("When?", ["1889."]).text == ANSWER
+    server.trouble = lambda number: Trouble(stops=0)
+    assert all(asked.generate(f"Why {at}?", ["1889."]).problem.startswith(STOPPED) for at in range(SILENT - 1))
+    with pytest.raises(InputError, match="What was answered is kept"):
+        asked.generate("Why?", ["1889."])
+
+
+def test_a_server_that_goes_away_after_a_broken_stream_is_not_the_question_s_fault(server: StreamServer) -> None:
+    away = Trouble(503, {}, '{"error": {"message": "away"}}')
+    server.trouble = lambda number: away if number > 1 else Trouble(stops=2)
+    with pytest.raises(InputError, match="away"):
+        generator(server).generate("When?", ["1889."])
 
 
 def test_a_stream_that_hangs_is_timed_out(server: StreamServer) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from trueval.answers.generation.asked_questions import AskedQuestion, GenerationInputs
 from trueval.answers.generation.generation_plan import GenerationPlan
 from trueval.answers.generation.generator_judge import GeneratorJudge
 from trueval.answers.generation.model_generator import AnswerPrompts, ModelGenerator
 from trueval.answers.generation.planted_generators import ExtractiveGenerator, PlantedErrors, PlantedGenerator
-from trueval.cost.prices import PriceBook
 from trueval.errors import InputError
-from trueval.golden.build.judge_choice import client_settings
+from trueval.golden.build.judge_choice import client_settings, prices_of
 from trueval.golden.judge.judge import Judge
-from trueval.golden.judge.model_judge import TokenPrices
 from trueval.golden.judge.prompt import prompts_for, read_prompt
 from trueval.models.generator import Generator
 from trueval.models.hosted.account import Account
@@ -77,18 +73,6 @@ def make_generator(
             "price_per_million_output in [generate], or a book with both. Nothing was sent."
         )
     return ModelGenerator(client_settings(values, model, prices), prompts_for("grade-1-5"), account, answering=prompts)
-
-
-def prices_of(values: Mapping[str, Any], model: str) -> TokenPrices:
-    """Prices of [generate], else those of the price book; None for what neither says.
-
-    Raises:
-        InputError: the book is bad.
-    """
-    listed = PriceBook.read(None if values["book"] is None else Path(values["book"])).look_up("generators", model)
-    of_book = (None, None) if listed is None else (listed.price.per_million_tokens, listed.per_million_output)
-    given = values["price_per_million_input"], values["price_per_million_output"]
-    return TokenPrices(*(own if own is not None else book for own, book in zip(given, of_book, strict=True)))
 
 
 def _references(questions: tuple[AskedQuestion, ...]) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 It is a `ModelJudge` with the task "answer": its client, retries, budget, throttle and errors are the judge's. An answer
 is text, so nothing is repaired. A stream that breaks off is sent again; where no attempt was whole, the answer is not
-known, with the reason, and is never a wrong one.
+known, with the reason, and is never a wrong one. Where streams of several questions in a row break before their first
+token, the server is taken to be broken, and nothing more is asked.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from trueval.models.hosted.call_batches import estimate_tokens
 from trueval.models.hosted.failures import BROKEN, CallError, FailureKind
 from trueval.models.hosted.wire import OpenAIClient, count_of
 
+SILENT: Final = 5  # questions in a row without a token, at which the server is at fault, and not they
 STOPPED: Final = "the stream stopped before the answer was whole"
 # Words by which servers refuse to count the tokens of a stream.
 _COUNTS: Final = re.compile(r"stream_options|include_usage", re.IGNORECASE)
@@ -78,7 +80,10 @@ class ModelGenerator(ModelJudge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._stream = threading.local()  # in each thread: moments and seconds of the last attempt, broken ones so far
+        # In each thread: whether the last attempt was answered, its moments and seconds, and broken attempts so far.
+        self._stream = threading.local()
+        self._silent = 0  # questions in a row without a token
+        self._lock = threading.Lock()
         self._counts = True  # whether the server counts the tokens of a stream
 
     def identity(self, task: Task = "answer") -> Mapping[str, object]:
@@ -120,20 +125,31 @@ class ModelGenerator(ModelJudge):
         self._stream.broken = 0
         while True:
             counts = self._counts
-            self._stream.moments, self._stream.seconds = (), 0.0
+            self._stream.moments, self._stream.seconds, self._stream.opened = (), 0.0, False
             try:
-                return self._send(client, self._body(said, question, "text"), question)
+                reply = self._send(client, self._body(said, question, "text"), question)
+                self._silent = 0
+                return reply
             except CallError as failure:
                 if counts and failure.status in (400, 422) and _COUNTS.search(failure.reason):
                     self._counts = False
                     continue
                 if self._question_alone(failure):
                     return Reply("", f"the server refused it ({failure.reason})", refused=True)
-                if self._stream.moments:  # the server answers, and this answer breaks each time
+                if self._breaks_alone():
                     most = self._most(self._body(said, question, "text"), question).cost
                     bound = None if most is None else most * self._stream.broken  # each attempt may be billed
                     return Reply("", f"{STOPPED} ({failure.reason})", cost=bound)
                 raise self._request_error(failure) from None
+
+    def _breaks_alone(self) -> bool:
+        """Whether the server answers, and it is the answer to this question that breaks each time."""
+        with self._lock:
+            if self._stream.moments:
+                self._silent = 0
+                return True
+            self._silent += self._stream.opened
+            return bool(self._stream.opened) and self._silent < SILENT
 
     def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, object]:
         parameters = dict(self.use.parameters)
@@ -157,8 +173,10 @@ class ModelGenerator(ModelJudge):
         finish, model, refusal = "", "", ""
         usage: Mapping[str, Any] = {}
         sent = self.clock()
+        self._stream.moments, self._stream.opened = (), False
         try:
             with client.stream(body) as events:
+                self._stream.opened = True
                 for event in events:
                     now = self.clock() - sent
                     if event is None:

@@ -155,11 +155,12 @@ def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
     return settings
 
 
-def judge_plan(judge: JudgeTable, path: Path, at: Where, seed: int) -> JudgePlan:
+def judge_plan(judge: JudgeTable, path: Path, at: Where, seed: int, *, book: str | None = None) -> JudgePlan:
     """Check what the keys of [judge] say together.
 
     Args:
         at: from a table and its keys to what an error calls these.
+        book: price book where the table names none.
 
     Raises:
         InputError: a key goes with another kind of judge, or a value is none.
@@ -182,6 +183,7 @@ def judge_plan(judge: JudgeTable, path: Path, at: Where, seed: int) -> JudgePlan
     for kind in (LABELS, REPLAY):
         if model.startswith(kind):
             found["model"] = f"{kind}{path.parent / model.removeprefix(kind)}"
+    found["book"] = book if found["book"] is None else str(path.parent / found["book"])
     if judge.prompt.endswith(".toml"):
         found["prompt"] = str(path.parent / judge.prompt)
     return JudgePlan(found, GradingSettings(judge.mode, judge.batch, judge.rounds, judge.aggregate, seed))

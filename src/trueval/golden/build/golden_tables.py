@@ -80,8 +80,13 @@ class _JudgeSettings(Table):
     repeat: Whole = key(0, "calls of each task that are asked once more, to see what differs")
     concurrency: Count = key(8, "calls under way at once, at most")
     max_cost: Number = key(None, "what may be spent on the golden set, in the currency of the prices", ge=0, le=_MONEY)
-    price_per_million_input: Number = key(None, "what a million tokens of prompts cost", ge=0, le=_MONEY)
-    price_per_million_output: Number = key(None, "what a million tokens of answers cost", ge=0, le=_MONEY)
+    price_per_million_input: Number = key(
+        None, "what a million tokens of prompts cost; that of the book", ge=0, le=_MONEY
+    )
+    price_per_million_output: Number = key(
+        None, "what a million tokens of answers cost; that of the book", ge=0, le=_MONEY
+    )
+    book: Text = key(None, "price book, instead of that of the package")
 
 
 class JudgeTable(Errors, _Labels, Parameters, _JudgeSettings):
@@ -91,7 +96,7 @@ class JudgeTable(Errors, _Labels, Parameters, _JudgeSettings):
 # Keys of [judge] for labels only, and for a model only.
 LABEL_KEYS: Final = ("grades", "unknown", *Errors.model_fields)
 MODEL_KEYS: Final = (
-    *("base_url", "api_key_env", "timeout", "prompt", "price_per_million_input"),
+    *("base_url", "api_key_env", "timeout", "prompt", "price_per_million_input", "book"),
     *Parameters.model_fields,
 )
 

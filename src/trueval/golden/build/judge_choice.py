@@ -9,6 +9,7 @@ from statistics import median_low
 from typing import Any
 
 from trueval.collection import Collection
+from trueval.cost.prices import PriceBook
 from trueval.errors import InputError, TruevalWarning
 from trueval.golden.build.golden_plan import LABELS, REPLAY, GoldenPlan, JudgePlan
 from trueval.golden.build.golden_tables import Errors, Parameters
@@ -49,13 +50,29 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
     Raises:
         InputError: its prompt is bad, or max_cost has no prices to be counted with.
     """
-    prices = TokenPrices(values["price_per_million_input"], values["price_per_million_output"])
+    prices = prices_of(values, values["model"])
     if account.limit is not None and None in prices:
         raise InputError(
             f"{values['model']}: max_cost is {account.limit:g}, and the prices are not known. Set "
-            "price_per_million_input and price_per_million_output in [judge]. Nothing was sent."
+            "price_per_million_input and price_per_million_output in [judge], or a book with both. Nothing was sent."
         )
     return ModelJudge(client_settings(values, values["model"], prices), prompts_for(values["prompt"]), account)
+
+
+def prices_of(values: Mapping[str, Any], model: str) -> TokenPrices:
+    """Prices of a table of a file, [judge] or [generate], else those of its price book; None for what neither says.
+
+    Args:
+        values: key → value.
+        model: its name.
+
+    Raises:
+        InputError: the book is bad.
+    """
+    listed = PriceBook.read(None if values["book"] is None else Path(values["book"])).look_up("generators", model)
+    of_book = (None, None) if listed is None else (listed.price.per_million_tokens, listed.per_million_output)
+    given = values["price_per_million_input"], values["price_per_million_output"]
+    return TokenPrices(*(own if own is not None else book for own, book in zip(given, of_book, strict=True)))
 
 
 def client_settings(values: Mapping[str, Any], model: str, prices: TokenPrices) -> JudgeSettings:

@@ -95,13 +95,20 @@ def generators_of(table: Mapping[str, Any], path: Path, place: Where) -> tuple[d
 
 
 def read_answers_plan(
-    table: Mapping[str, Any] | None, generators: Sequence[AnsweringGenerator], toml: Toml, path: Path, seed: int
+    table: Mapping[str, Any] | None,
+    generators: Sequence[AnsweringGenerator],
+    toml: Toml,
+    path: Path,
+    *,
+    seed: int,
+    book: str | None,
 ) -> AnswersPlan | None:
     """What a table [answers] says; None where nobody answers.
 
     Args:
         generators: all of the file.
         seed: of the sweep.
+        book: price book of the sweep, where the judge names none.
 
     Raises:
         InputError: there are answers but no references, or the reverse; or a measure is none that can be taken.
@@ -116,7 +123,7 @@ def read_answers_plan(
     if not generators:
         raise toml.place("answers").error("nobody answers. Name a model in [generate], or remove [answers].")
     place = partial(_inside_answers, toml.place)
-    judge = None if table["judge"] is None else judge_plan(table["judge"], path, place, seed)
+    judge = None if table["judge"] is None else judge_plan(table["judge"], path, place, seed, book=book)
     names = table["measure"] or (WORDS_MEASURE if judge is None else JUDGED_MEASURE,)
     try:
         find_measures(names, judged=judge is not None)

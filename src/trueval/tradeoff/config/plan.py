@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from trueval.answers.generation.generator_choice import prices_of
 from trueval.collection import place_beside
 from trueval.cost.cost_model import SweepPrices
 from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning
@@ -22,6 +21,7 @@ from trueval.evaluation.defaults import RELEVANT, rubric_measures, scale_is_know
 from trueval.files.toml import Toml
 from trueval.files.toml_tables import as_written, read_tables
 from trueval.golden.build.golden_plan import JudgePlan, judge_plan
+from trueval.golden.build.judge_choice import prices_of
 from trueval.judgments import grade_map
 from trueval.measures import parse_list
 from trueval.policy.conventions import convention
@@ -156,7 +156,9 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     charges = SweepPrices.read(own["prices"], toml.place)
     kept = tuple(replace(each, generators=_with_book(each.generators, own["prices"]["book"])) for each in kept)
     generators = [each for system in kept for each in system.generators]
-    answers = read_answers_plan(own.get("answers"), generators, toml, path, measuring.seed)
+    answers = read_answers_plan(
+        own.get("answers"), generators, toml, path, seed=measuring.seed, book=own["prices"]["book"]
+    )
     priced = any(charges.knows(each.settings) for each in kept)
     _check_limits(
         own, toml, priced=priced or any(None not in prices_of(each.values, each.model) for each in generators)
@@ -174,7 +176,7 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         {name: values for name, values in own.items() if name not in ("corpus", "queries", "measure", "answers")},
         left_out,
         (*remarks, *depths_above_pools(kept)),
-        _judge(written.judge, measuring, kept, toml, path) if "judge" in own else None,
+        _judge(written.judge, measuring, kept, toml, path, own["prices"]["book"]) if "judge" in own else None,
         answers,
     )
 
@@ -193,10 +195,10 @@ def _refuse_endless(size: int, limit: int, toml: Toml) -> None:
 
 
 def _judge(
-    judge: SweepJudge, measuring: QualitySettings, systems: tuple[System, ...], toml: Toml, path: Path
+    judge: SweepJudge, measuring: QualitySettings, systems: tuple[System, ...], toml: Toml, path: Path, book: str | None
 ) -> JudgePlan:
     """The judge on demand, checked before any work."""
-    found = judge_plan(judge, path, toml.place, measuring.seed)
+    found = judge_plan(judge, path, toml.place, measuring.seed, book=book)
     try:
         if vars(judge)["scale"] is not None:
             grade_map(judge.scale)

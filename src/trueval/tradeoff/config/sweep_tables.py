@@ -103,6 +103,12 @@ class Prices(Table):
     embed: Text = key(None, "name of the book whose price an embedder that runs here has")
     generator: Text = key(None, "name of the book of the model that gets the contexts")
     candidate_tokens: Number = key(None, "tokens of a document; measured by default", gt=0, le=1e9)
+    answer_tokens: Number = key(
+        None,
+        "tokens of an answer of generator, at per_million_output of the book; none by default",
+        ge=0,
+        le=1e9,
+    )
 
 
 class LatencyTable(Table):

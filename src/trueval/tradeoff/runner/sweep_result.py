@@ -46,6 +46,7 @@ class PriceSummary:
         embed: the same of an embedder.
         generator: the same of a generator.
         candidate_tokens: tokens of a candidate; None where they were counted.
+        answer_tokens: tokens of an answer; None where [prices] states none.
     """
 
     date: str | None
@@ -55,6 +56,7 @@ class PriceSummary:
     embed: str | None
     generator: str | None
     candidate_tokens: float | None
+    answer_tokens: float | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.answers.generation.generator_choice import prices_of
 from trueval.cost.cost_model import CostModel, SweepPrices
 from trueval.errors import TruevalWarning
+from trueval.golden.build.judge_choice import prices_of
 from trueval.latency.latency import Protocol
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.numerics import or_null

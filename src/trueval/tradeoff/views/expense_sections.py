@@ -282,6 +282,7 @@ def _describe_prices(prices: PriceSummary | None) -> str:
     named = {"reranker": prices.rerank, "embedder": prices.embed, "generator": prices.generator}
     told = [f"{what} as {name}" for what, name in named.items() if name]
     told += [] if prices.candidate_tokens is None else [f"{prices.candidate_tokens:g} tokens a candidate"]
+    told += [] if prices.answer_tokens is None else [f"{prices.answer_tokens:g} tokens an answer"]
     source = f"Prices of {prices.date or 'no date'} ({prices.source})"
     return f"{source}: {', '.join(told)}." if told else f"{source}."
 
