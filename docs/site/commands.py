@@ -167,7 +167,8 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "golden audit golden --import sheet.jsonl --rater ann",
     "golden agree golden",
     "golden correct golden run.trec",
-    "golden next golden run.trec low.trec --budget 60",
+    "golden next judge.qrels bm25.trec ngrams-bf16.trec -m DCG@10 --budget 150 --people qrels.trec "
+    "--collection written --out next",
     "golden stress --people qrels.trec judge.qrels --runs bm25.trec --runs ngrams-bf16.trec -m nDCG@10",
     answered,
     "answers judge new.jsonl --judge gpt-5-mini --out judged --dry-run",

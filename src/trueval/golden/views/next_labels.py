@@ -57,7 +57,7 @@ def view(result: NextLabels) -> View:
         legend=[
             "interval: of the difference for the target, so that those of all pairs, looked at after every batch, hold "
             "together at the level.",
-            "error of labels, of queries: standard errors from what is not labeled, and from the queries, which labels "
+            "se of labels, of queries: standard errors from what is not labeled, and from the queries, which labels "
             "do not remove.",
         ],
     )
@@ -121,9 +121,9 @@ def _pairs(result: NextLabels) -> Sheet[PairDecision]:
         Column("corrected", lambda row: row.corrected and row.corrected.estimate, DIFFERENCE),
         Column("interval", lambda row: row.corrected, ENDS),
         *limits,
-        Column("error of\nlabels", lambda row: row.of_labels, FRACTION, leaves=3),
-        Column("of\nqueries", lambda row: row.of_queries, FRACTION, leaves=3),
-        Column("labels", lambda row: row.labels, COUNT, leaves=1),
+        Column("se of\nlabels", lambda row: row.of_labels, FRACTION, leaves=1),
+        Column("se of\nqueries", lambda row: row.of_queries, FRACTION, leaves=1),
+        Column("labels", lambda row: row.labels, COUNT, leaves=2),
         Column("verdict", _verdict, TEXT, strong=True),
     ]
     return Sheet(f"{result.measure}: A - B", result.pairs, columns, id="next-differences")
@@ -131,7 +131,7 @@ def _pairs(result: NextLabels) -> Sheet[PairDecision]:
 
 def _verdict(pair: PairDecision) -> str:
     """The verdict in a word or two."""
-    names = {"first": f"{pair.first} better", "second": f"{pair.second} better", "questions": "too few queries"}
+    names = {"first": "A better", "second": "B better", "questions": "too few queries"}
     if pair.limit:
         names |= {"first": "not worse", "second": "worse"}
     return names.get(pair.verdict, pair.verdict)
