@@ -7,8 +7,8 @@ import pytest
 from tests.extras import need
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.models.batches import in_batches, to_array
-from trueval.models.loading import load_embedder, load_reranker
+from trueval.models.batches import BatchVariant, in_batches, to_array
+from trueval.models.loading import load_embedder, load_model, load_reranker
 from trueval.numerics import FORMATS
 
 need("torch", "transformers", "sentence_transformers", extra="models")
@@ -25,6 +25,72 @@ def test_items_run_longest_first_and_come_back_in_their_order():
     assert batches == [["dddd", "ccc", "bb"], ["a"]]
     assert done == (["BB", "A", "DDDD", "CCC"], 3)
     assert in_batches(forward, [], 3, len).outputs == []
+
+
+def test_batches_are_drawn_from_a_seed():
+    items = [str(number) for number in range(20)]
+
+    def drawn(seed):
+        batches = []
+
+        def forward(batch):
+            batches.append(tuple(batch))
+            return batch
+
+        assert in_batches(forward, items, 6, len, seed=seed).outputs == items
+        return batches
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+    assert sorted(sum(drawn(1), ())) == sorted(items)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "bge-reranker-v2-m3",
+        "cross-encoder",
+        "all-MiniLM-L6-v2",
+        "sentence-transformer",
+        "sparse-encoder",
+        "multi-vector",
+    ],
+)
+def test_padding_goes_where_a_variant_says(folder_of, tiny, recipe):
+    """Read from the tokens that the network gets: to the left, and to the maximum length."""
+
+    def masks(variant):
+        model = load_model(f"{recipe}:{folder_of(recipe)}", device="cpu", max_length=60, variant=variant)
+        seen = []
+        pad = (getattr(model, "tokenizer", None) or model.model.tokenizer).pad_token_id
+        words = model.transformer.get_input_embeddings()  # sentence-transformers calls no hook of the network itself
+        hook = words.register_forward_pre_hook(lambda _, given: seen.append((given[0] != pad).numpy()))
+        if hasattr(model, "pair_logits"):
+            model.logits(tiny.QUERY, tiny.DOCUMENTS)
+        else:
+            model.embed_documents(tiny.DOCUMENTS)
+        hook.remove()
+        return seen[0], model.settings()
+
+    usual, settings = masks(None)
+    assert "batching" not in settings
+    assert usual.shape[1] < 60
+    assert usual[:, 0].all()
+    assert not usual[:, -1].all()
+    left, settings = masks(BatchVariant(side="left"))
+    assert settings["batching"] == {"side": "left"}
+    assert left[:, -1].all()
+    assert (left.sum(1) == usual.sum(1)).all()
+    whole, settings = masks(BatchVariant(whole=True))
+    assert settings["batching"] == {"whole": True}
+    assert whole.shape[1] == 60
+    assert (whole.sum(1) == usual.sum(1)).all()
+
+
+def test_a_language_model_pads_to_the_left_alone(folder_of):
+    place = f"Qwen3-Reranker-0.6B:{folder_of('Qwen3-Reranker-0.6B')}"
+    with pytest.raises(InputError, match="reads its answer at the last position"):
+        load_model(place, device="cpu", variant=BatchVariant(side="right"))
 
 
 @pytest.mark.parametrize("where", ["CUDA", "CPU"])

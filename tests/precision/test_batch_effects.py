@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.extras import need
+from tests.models.tiny import BUILDERS, DOCUMENTS, QUERY
 from tests.probes.models import KeptLetters
 
 import trueval as tv
 from trueval.errors import PolicyError
-from trueval.precision.batch_effects import audit_batches
+from trueval.precision.batch_effects import audit_batches, in_threads_of_torch
+from trueval.precision.batch_result import BatchEffects, BatchMeasure, PassEquality
 from trueval.report.kinds import find
 
 TEXTS = {f"d{at}": word for at, word in enumerate(["cab", "bac", "dad", "feed", "face"])}
@@ -69,7 +72,65 @@ def test_equal_batches_are_said_to_be_equal(collection: tv.Collection, load: typ
     assert found.passes[0].differing == (0, 0)
     text = " ".join(repr(found).split())
     assert text.startswith("Batches of 4, 8 give the same RR in every regime.")
-    assert "all 6 outputs are equal bit for bit in every batch size." in text
+    assert "all 6 outputs are equal bit for bit in every pass." in text
+
+
+def test_variants_are_passes_of_the_first_size(collection: tv.Collection, load: type[BatchLetters]) -> None:
+    found = audit_batches(collection, ["letters"], [1, 4], "RR", ["float32"], variants=["seed=3", "padding=max"])
+    assert found.names == ("1", "4", "seed=3", "padding=max")
+    assert found.measures[0].expected == (1.0, 0.2, 1.0, 1.0)
+    assert found.passes[0].differing == (0, 1, 0, 0)
+    assert type(found).from_dict(found.to_dict()).to_dict() == found.to_dict()
+    alone = audit_batches(collection, ["letters"], [4], "RR", ["float32"], variants=["threads=1"])
+    assert alone.names == ("4", "threads=1")
+
+
+@pytest.mark.parametrize("text", ["seed=x", "threads=0", "padding=up", "seeds=1", "seed"])
+def test_unknown_variants_are_refused(collection: tv.Collection, load: type[BatchLetters], text: str) -> None:
+    with pytest.raises(PolicyError, match=r"A pass must be seed=N, threads=N of at least 1, or padding=left"):
+        audit_batches(collection, ["letters"], [1, 4], "RR", variants=[text])
+
+
+def test_threads_are_those_of_a_pass_and_then_as_before() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    with in_threads_of_torch(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("recipe", ["cross-encoder", "bge-reranker-v2-m3", "all-MiniLM-L6-v2", "Qwen3-Reranker-0.6B"])
+def test_a_pass_in_low_precision_is_the_same_bit_for_bit_from_its_seed(recipe: str, tmp_path: Path) -> None:
+    """Of tiny random models; drawn batches, other sizes and padding to the end, and then everything again."""
+    folder = BUILDERS[recipe](tmp_path / "model")
+    documents = {
+        f"d{at}": f"{text} {word}" for at, (text, word) in enumerate(product(DOCUMENTS, ("", "yes", "no air")))
+    }
+    judged = tv.Judgments.from_dict({"q": {name: int(at % 4 == 1) for at, name in enumerate(documents)}})
+    read = tv.Collection("c", "c", documents, {"q": QUERY}, judged)
+    options: Any = {"variants": ["seed=1", "seed=2", "padding=max"], "passes": {"device": "cpu", "max_length": 200}}
+    first, again = (
+        audit_batches(read, [f"{recipe}:{folder}"], [1, 4], "nDCG@5", ["bfloat16"], **options) for _ in range(2)
+    )
+    assert first.to_dict() == again.to_dict()
+    assert first.names == ("1", "4", "seed=1", "seed=2", "padding=max")
+
+
+def test_the_view_says_whether_batches_reach_a_difference_between_models() -> None:
+    def row(model: str, *expected: float) -> BatchMeasure:
+        return BatchMeasure(model, "bfloat16", "bfloat16_float32", "RR", expected, max(expected) - min(expected), 0.0)
+
+    def told(*rows: BatchMeasure) -> str:
+        effects = BatchEffects((1, 8), rows, (PassEquality("a", "bfloat16", 3, (0, 1)),), {})
+        return " ".join(repr(effects).split())
+
+    assert (
+        "a leads b in RR, bfloat16_float32, by 0.2000, and batches move the two together by 0.1500: it leads "
+        in told(row("a", 0.7, 0.65), row("b", 0.5, 0.6))
+    )
+    assert "a leads b in RR, bfloat16_float32, by 0.1000, and batches move the two together by 0.1500: between" in told(
+        row("a", 0.7, 0.65), row("b", 0.6, 0.7)
+    )
 
 
 @pytest.mark.parametrize("sizes", [[], [8], [8, 8], [0, 8]])
@@ -91,6 +152,11 @@ def test_the_command(tmp_path: Path, load: type[BatchLetters]) -> None:
     done = CliRunner().invoke(app, [*given, "--batch-sizes", "1,8", "--format", "json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["measures"][0]["expected"] == [1.0, 0.2]
+    also = CliRunner().invoke(app, [*given, "--batch-sizes", "8", "--also", "seed=1,threads=1", "--format", "json"])
+    assert also.exit_code == 0, also.output
+    assert json.loads(also.stdout)["variants"] == ["seed=1", "threads=1"]
+    alone = CliRunner().invoke(app, [*given, "--also", "seed=1"])
+    assert (alone.exit_code, "goes with --batch-sizes" in " ".join(alone.output.split())) == (2, True)
     refused = CliRunner().invoke(app, [*given, "--batch-sizes", "8"])
     assert refused.exit_code == 2
     assert "two or more different numbers" in " ".join(refused.output.split())

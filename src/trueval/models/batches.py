@@ -20,6 +20,25 @@ Item = TypeVar("Item")
 Output = TypeVar("Output")
 
 
+class BatchVariant(NamedTuple):
+    """How texts are put into batches and padded, where not as usual.
+
+    Args:
+        seed: draws the batches at random; None for the longest texts first.
+        side: "left" or "right", where padding goes; empty for the side of the recipe.
+        whole: whether every text is padded to the maximum length, and not to the longest of its batch.
+    """
+
+    seed: int | None = None
+    side: str = ""
+    whole: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """What is not as usual, for settings of a pass."""
+        usual = BatchVariant()._asdict()
+        return {name: value for name, value in self._asdict().items() if value != usual[name]}
+
+
 class BatchOutputs(NamedTuple, Generic[Output]):
     """The outputs of a model for all items.
 
@@ -37,6 +56,8 @@ def in_batches(
     items: Sequence[Item],
     batch_size: int,
     length: Callable[[Item], int],
+    *,
+    seed: int | None = None,
 ) -> BatchOutputs[Output]:
     """Run all items through a model, longest first: this reduces padding, and running out of memory shows early.
 
@@ -45,6 +66,7 @@ def in_batches(
         items: texts or pairs.
         batch_size: items per batch, at least 1; halved, with a warning, when the device is out of memory.
         length: function that returns the length of an item, in any unit.
+        seed: draws the order of the items at random instead.
 
     Raises:
         InputError: the batch size is below 1, or not even one item fits.
@@ -55,6 +77,8 @@ def in_batches(
     if batch_size < 1:
         raise InputError(f"The batch size must be an integer >= 1. Got {batch_size!r}.")
     order = sorted(range(len(items)), key=lambda i: -length(items[i]))
+    if seed is not None:
+        order = np.random.default_rng(seed).permutation(len(items)).tolist()
     # The number of outputs is the number of finished items: after a halving the same position is tried again.
     outputs: dict[int, Output] = {}
     while len(outputs) < len(items):

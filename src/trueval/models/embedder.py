@@ -135,7 +135,8 @@ class TransformerEmbedder(LocalEmbedder):
         # The end token is added after truncation: its vector is the pooled one, so no text may lose it.
         tokens = self.tokenizer(texts, truncation=True, max_length=room - len(self.end))["input_ids"]
         tokens = [ids + self.end for ids in tokens]
-        inputs = pad_sequences(self.torch, tokens, self.tokenizer.pad_token_id, self.recipe.padding_side, self.device)
+        width = room if self.variant.whole else 0
+        inputs = pad_sequences(self.torch, tokens, self.tokenizer.pad_token_id, self.padding_side, self.device, width)
         return self.model(**inputs).last_hidden_state, inputs["attention_mask"], tokens
 
     def forward(self, texts: list[str]) -> Any:
@@ -179,7 +180,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     def _encode(self, encode: Callable[..., Any], texts: list[str]) -> Any:
         options = {"batch_size": len(texts), "convert_to_tensor": True, "show_progress_bar": False}
-        vectors = encode(texts, normalize_embeddings=self.normalize, **options)
+        vectors = encode(texts, normalize_embeddings=self.normalize, **options, **self.processing)
         return vectors.to(getattr(self.torch, self.dtype))  # some versions upcast what they return
 
 
@@ -200,7 +201,7 @@ class SparseEmbedder(SentenceTransformerEmbedder):
 
     def _encode(self, encode: Callable[..., Any], texts: list[str]) -> Any:
         options = {"batch_size": len(texts), "convert_to_sparse_tensor": False, "show_progress_bar": False}
-        return encode(texts, **options).to(getattr(self.torch, self.parts.get(HEAD, self.dtype)))
+        return encode(texts, **options, **self.processing).to(getattr(self.torch, self.parts.get(HEAD, self.dtype)))
 
 
 class MultiVectorEmbedder(SentenceTransformerEmbedder):
@@ -215,7 +216,8 @@ class MultiVectorEmbedder(SentenceTransformerEmbedder):
 
     def _encode(self, encode: Callable[..., Any], texts: list[str]) -> Any:
         dtype = getattr(self.torch, self.dtype)
-        return [each.to(dtype) for each in encode(texts, batch_size=len(texts), show_progress_bar=False)]
+        found = encode(texts, batch_size=len(texts), show_progress_bar=False, **self.processing)
+        return [each.to(dtype) for each in found]
 
     def collect(
         self, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError, PolicyError
+from trueval.models.batches import BatchVariant
 from trueval.models.embedder import EMBEDDERS, LocalEmbedder
 from trueval.models.hosted.hosted_roles import HostedEmbedder, HostedReranker, load_hosted
 from trueval.models.hosted.services import is_hosted
@@ -35,6 +36,7 @@ def load_model(
     instruction: str | None = None,
     trust_remote_code: bool = False,
     parts: Mapping[str, str] | None = None,
+    variant: BatchVariant | None = None,
     **service: Any,
 ) -> LocalEmbedder | LocalReranker | HostedEmbedder | HostedReranker:
     """Load an embedder or a reranker.
@@ -52,6 +54,7 @@ def load_model(
         trust_remote_code: whether to run code from the model's repository.
         parts: part of the network → format that it alone runs in, such as {"head": "float32"}: "head" is the last
             module, "attention" the softmax of attention. None for none.
+        variant: how texts are put into batches and padded; None as usual.
         service: further settings of a hosted model, as in `trueval.models.hosted.hosted_roles.load_hosted`.
 
     Raises:
@@ -67,6 +70,7 @@ def load_model(
             "instruction": instruction,
         }
         local |= {} if parts is None else {"parts": parts}
+        local |= {} if variant is None else {"variant": variant}
         return load_hosted(name, batch_size=batch_size, **local, **service)
     if service:
         raise PolicyError(f"{name} runs on this machine. Only a hosted model takes {', '.join(service)}.")
@@ -85,6 +89,7 @@ def load_model(
         instruction=place.recipe.instruction if instruction is None else instruction,
         trust_remote_code=trust_remote_code,
         parts=dict(own),
+        variant=variant or BatchVariant(),
     )
 
 

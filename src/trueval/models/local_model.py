@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError
-from trueval.models.batches import in_batches
+from trueval.models.batches import BatchVariant, in_batches
 from trueval.models.foreign_code import refuse_foreign_code
 from trueval.models.hosted.hosted_roles import sendable
 from trueval.models.hosted.services import is_hosted
@@ -36,6 +36,7 @@ class LocalModel(ABC):
         instruction: task description in the prompt.
         trust_remote_code: whether to run code from the model's repository.
         parts: part of the network → number format that it alone runs in.
+        variant: how texts are put into batches.
     """
 
     place: ModelLocation = field(kw_only=False)
@@ -46,6 +47,7 @@ class LocalModel(ABC):
     instruction: str
     trust_remote_code: bool
     parts: Mapping[str, str] = field(default_factory=dict)
+    variant: BatchVariant = field(default_factory=BatchVariant)
 
     def __post_init__(self) -> None:
         self.torch = need("torch")
@@ -72,6 +74,16 @@ class LocalModel(ABC):
         """Load model and tokenizer."""
 
     @property
+    def padding_side(self) -> str:
+        """The side of a text that padding goes to."""
+        return self.variant.side or self.recipe.padding_side
+
+    @property
+    def processing(self) -> dict[str, Any]:
+        """Options of sentence-transformers for how texts are padded."""
+        return {"processing_kwargs": {"text": {"padding": "max_length"}}} if self.variant.whole else {}
+
+    @property
     def transformer(self) -> Any:
         """The network, a model of transformers."""
         return self.model  # type: ignore[attr-defined]
@@ -87,6 +99,7 @@ class LocalModel(ABC):
             "recipe": self.recipe.name,
             **{name: getattr(self, name) for name in SETTINGS},
             **({"parts": dict(self.parts)} if self.parts else {}),
+            **({"batching": self.variant.to_dict()} if self.variant.to_dict() else {}),
             **hardware(self.device),
             **({"threads": self.torch.get_num_threads()} if self.device.startswith("cpu") else {}),
             "versions": {name: need(name).__version__ for name in ("torch", "transformers", "sentence_transformers")},
@@ -97,7 +110,9 @@ class LocalModel(ABC):
     ) -> list[Any]:
         """Return the model's outputs for all items, and keep a batch size that had to be halved."""
         with self.torch.inference_mode():
-            outputs, self.batch_size = in_batches(forward, list(map(_readable, items)), self.batch_size, length)
+            outputs, self.batch_size = in_batches(
+                forward, list(map(_readable, items)), self.batch_size, length, seed=self.variant.seed
+            )
         return outputs
 
     def load_pretrained(self, loader: str, **options: object) -> Any:
@@ -116,16 +131,19 @@ class LocalModel(ABC):
         with explain_load_errors(self.place.path, loader):
             if not self.trust_remote_code:
                 refuse_foreign_code(self.place.path)
-            return getattr(need("sentence_transformers"), loader)(
+            model = getattr(need("sentence_transformers"), loader)(
                 self.place.path,
                 device=self.device,
                 trust_remote_code=self.trust_remote_code,
                 model_kwargs={"dtype": getattr(self.torch, self.dtype)},
             )
+        if self.variant.side:
+            model.tokenizer.padding_side = self.variant.side
+        return model
 
     def tokenizer_of_place(self) -> Any:
         """Return the tokenizer, with the padding side of the recipe."""
-        tokenizer = self.load_pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
+        tokenizer = self.load_pretrained("AutoTokenizer", padding_side=self.padding_side)
         if tokenizer.pad_token_id is None:  # as in many language models; the mask hides the padding token
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
@@ -178,7 +196,7 @@ def explain_load_errors(path: str, loader: str) -> Iterator[None]:
 
 
 def pad_sequences(
-    torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str
+    torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str, width: int = 0
 ) -> dict[str, object]:
     """Return padded token ids with their attention mask.
 
@@ -187,8 +205,9 @@ def pad_sequences(
         pad: id of the padding token.
         side: "left" or "right".
         device: device of the tensors.
+        width: tokens that every text is padded to at least.
     """
-    width = max(len(ids) for ids in sequences)
+    width = max(width, *(len(ids) for ids in sequences))
     ids = torch.full((len(sequences), width), pad, dtype=torch.long)
     mask = torch.zeros_like(ids)
     for row, sequence in enumerate(sequences):

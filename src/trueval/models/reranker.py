@@ -132,6 +132,8 @@ class YesNoReranker(LocalReranker):
 
     def load(self) -> None:
         """Load the language model, and look up its answer tokens."""
+        if self.padding_side != "left":
+            raise InputError(f"{self.name} reads its answer at the last position, so that padding goes to the left.")
         self.tokenizer = self.tokenizer_of_place()
         self.model = self.network("AutoModelForCausalLM")
         self.answer_tokens = [self.tokenizer.convert_tokens_to_ids(answer) for answer in self.recipe.answers]
@@ -150,7 +152,8 @@ class YesNoReranker(LocalReranker):
         tokens = self.tokenizer(self.texts(pairs), truncation=True, max_length=room)["input_ids"]
         # Joined as token ids: joined as text, truncating a document would cut the end of the prompt.
         prompts = [self.prefix + ids + self.suffix for ids in tokens]
-        inputs = pad_sequences(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
+        width = self.max_length if self.variant.whole else 0
+        inputs = pad_sequences(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device, width)
         # With padding on the left, every prompt ends at the last position. Only the logits there are computed: those of
         # all positions over a vocabulary of 150,000 would not fit into memory.
         return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answer_tokens]
@@ -192,7 +195,7 @@ class ClassifierReranker(LocalReranker):
         inputs = self.tokenizer(
             [query for query, _ in pairs],
             [document for _, document in pairs],
-            padding=True,
+            padding="max_length" if self.variant.whole else True,
             truncation=True,
             max_length=self.max_length or None,
             return_tensors="pt",
@@ -233,7 +236,7 @@ class CrossEncoderReranker(LocalReranker):
 
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of each pair in the model's dtype, from which some versions upcast."""
-        return raw_logits(self.model, pairs, batch_size=len(pairs), show_progress_bar=False).to(
+        return raw_logits(self.model, pairs, batch_size=len(pairs), show_progress_bar=False, **self.processing).to(
             getattr(self.torch, self.parts.get(HEAD, self.dtype))
         )
 

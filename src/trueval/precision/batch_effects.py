@@ -1,18 +1,21 @@
-"""Batch effects: the same model over the same pairs in batches of several sizes, beside what ties do.
+"""Batch effects: the same model over the same pairs in other batches, beside what ties do.
 
-In low precision a matrix product rounds in another order for another batch, so outputs change. The spread of a measure
-over batch sizes says how much of a difference between two models that alone could be.
+In low precision a matrix product rounds in another order for another batch, padding or number of threads, so outputs
+change. The spread of a measure over these passes says how much of a difference between two models they alone could be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from trueval.errors import PolicyError
 from trueval.evaluation.defaults import fill_defaults
+from trueval.models.batches import BatchVariant
+from trueval.models.model_location import need
 from trueval.numerics import or_null
 from trueval.precision.audit import DTYPES, audit_passes
 from trueval.precision.batch_result import BatchEffects, BatchMeasure, PassEquality
@@ -25,6 +28,84 @@ if TYPE_CHECKING:
     from trueval.precision.audit_result import Audit
 
 
+PADDINGS: Final = ("left", "right", "max")
+
+
+class PassVariant(NamedTuple):
+    """A pass over the same texts.
+
+    Attributes:
+        size: texts or pairs in a batch.
+        batches: how they are put into batches and padded.
+        threads: of torch; None for as many as it has.
+    """
+
+    size: int
+    batches: BatchVariant = BatchVariant()
+    threads: int | None = None
+
+    @classmethod
+    def parse(cls, text: str, size: int) -> PassVariant:
+        """A pass from its text.
+
+        Args:
+            text: such as "seed=1".
+            size: texts or pairs in a batch.
+
+        Raises:
+            PolicyError: it is none.
+
+        >>> PassVariant.parse("padding=left", 8)
+        PassVariant(size=8, batches=BatchVariant(seed=None, side='left', whole=False), threads=None)
+        """
+        name, _, value = text.partition("=")
+        if name == "padding" and value in PADDINGS:
+            return cls(size, BatchVariant(whole=True) if value == "max" else BatchVariant(side=value))
+        if name in ("seed", "threads") and value.isdecimal() and (name == "seed" or int(value) > 0):
+            return cls(size, BatchVariant(seed=int(value))) if name == "seed" else cls(size, threads=int(value))
+        raise PolicyError(
+            "A pass must be seed=N, threads=N of at least 1, or padding=left, padding=right or padding=max. "
+            f"Got {text!r}."
+        )
+
+    def options(self) -> dict[str, Any]:
+        """Options of `load_model` for the pass."""
+        return {"batch_size": self.size, "variant": self.batches if self.batches.to_dict() else None}
+
+
+def read_passes(sizes: Sequence[int], variants: Sequence[str] = ()) -> list[PassVariant]:
+    """The passes of batch sizes, and of variants in batches of the first size.
+
+    Args:
+        sizes: batch sizes.
+        variants: as in `audit_batches`.
+
+    Raises:
+        PolicyError: there are fewer than two passes, a size is below 1, or a variant is unknown.
+    """
+    if len({*sizes, *variants}) < 2 or min(sizes, default=0) < 1:
+        raise PolicyError(f"Batch sizes must be two or more different numbers of at least 1. Got {list(sizes)}.")
+    return [
+        *(PassVariant(size) for size in sizes),
+        *(PassVariant.parse(each, sizes[0]) for each in dict.fromkeys(variants)),
+    ]
+
+
+@contextmanager
+def in_threads_of_torch(count: int | None) -> Iterator[None]:
+    """Let torch use so many threads, and as many as before after it; None leaves it alone."""
+    if count is None:
+        yield
+        return
+    torch = need("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def audit_batches(
     collection: Collection,
     models: Sequence[str],
@@ -32,6 +113,7 @@ def audit_batches(
     measures: Measures | None = None,
     dtypes: Sequence[str] = DTYPES,
     *,
+    variants: Sequence[str] = (),
     policy: Policy | None = None,
     passes: Mapping[str, Any] | None = None,
     **choices: Any,
@@ -43,26 +125,28 @@ def audit_batches(
         sizes: two or more batch sizes; outputs are compared with those of the first.
         measures: as in `evaluate`, like policy and choices.
         dtypes: number formats in which the models run.
+        variants: further passes in batches of the first size: "seed=N" draws the batches at random, "padding=left",
+            "padding=right" and "padding=max" pad otherwise, and "threads=N" uses so many processors.
         passes: further options of `run_models`, without batch_size.
 
     Raises:
         InputError: as in `run_models`.
-        PolicyError: there are fewer than two sizes, or one is below 1.
+        PolicyError: there are fewer than two passes, a size is below 1, or a variant is unknown.
     """
-    if len(set(sizes)) < 2 or min(sizes, default=0) < 1:
-        raise PolicyError(f"Batch sizes must be two or more different numbers of at least 1. Got {list(sizes)}.")
+    several = read_passes(sizes, variants)
     wanted, chosen = fill_defaults(collection.judgments, measures, policy, choices)
     found: list[tuple[Passes, Audit]] = []
-    for size in sizes:
-        outputs = run_models(collection, models, dtypes, **{**(passes or {}), "batch_size": size})
+    for each in several:
+        with in_threads_of_torch(each.threads):
+            outputs = run_models(collection, models, dtypes, **{**(passes or {}), **each.options()})
         found.append((outputs, audit_passes(outputs, wanted, policy=chosen)))
     rows = []
     for at, first in enumerate(found[0][1].results):
-        several = [audited.results[at].scores for _, audited in found]
+        scored = [audited.results[at].scores for _, audited in found]
         for measure in first.scores.measures:
             if measure not in wanted:
                 continue  # points of curves
-            means = [scores.mean(measure) for scores in several]
+            means = [scores.mean(measure) for scores in scored]
             expected = tuple(mean.expected for mean in means)
             rows.append(
                 BatchMeasure(
@@ -77,7 +161,7 @@ def audit_batches(
             )
     policy_used = found[0][1].results[0].scores.policy.to_dict()
     equality = tuple(_equality([outputs for outputs, _ in found]))
-    return BatchEffects(tuple(sizes), tuple(rows), equality, policy_used)
+    return BatchEffects(tuple(sizes), tuple(rows), equality, policy_used, variants=tuple(dict.fromkeys(variants)))
 
 
 def _equality(several: Sequence[Passes]) -> list[PassEquality]:

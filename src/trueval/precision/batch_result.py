@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
 
 
@@ -18,9 +19,9 @@ class BatchMeasure:
         model_dtype: number format in which it ran.
         label: label of the regime.
         measure: the measure's text form.
-        expected: [batch size] mean over orders of ties.
+        expected: [pass] mean over orders of ties: of each batch size, and then of each variant.
         spread: largest less smallest of these.
-        range: largest tie range in any batch size.
+        range: largest tie range in any of them.
     """
 
     model: str
@@ -34,13 +35,13 @@ class BatchMeasure:
 
 @dataclass(frozen=True)
 class PassEquality:
-    """The outputs of a model in each batch size, against those of the first one.
+    """The outputs of a model in each pass, against those of the first one.
 
     Attributes:
         model: name of the model.
         model_dtype: number format in which it ran, and that of a part.
         rows: number of texts or pairs.
-        differing: [batch size] rows with any other bit.
+        differing: [pass] rows with any other bit.
     """
 
     model: str
@@ -55,6 +56,7 @@ class BatchEffects(Result):
 
     Attributes:
         sizes: batch sizes.
+        variants: further passes in batches of the first size, such as "seed=1".
         measures: each measure of each regime.
         passes: equality of each pass.
         policy: choices behind the measures.
@@ -69,3 +71,9 @@ class BatchEffects(Result):
     passes: tuple[PassEquality, ...]
     policy: Mapping[str, object]
     notes: tuple[str, ...] = ()
+    variants: tuple[str, ...] = field(default=(), metadata=OMITTED)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all passes, in order."""
+        return (*map(str, self.sizes), *self.variants)

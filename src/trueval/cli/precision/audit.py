@@ -30,7 +30,7 @@ from trueval.cli.short_help import common_options
 if TYPE_CHECKING:
     from trueval.collection import Collection
     from trueval.measures import Measure
-    from trueval.models.missing_work import DryRun
+    from trueval.models.missing_work import DryRun, MissingWork
     from trueval.precision.audit_result import Audit
     from trueval.precision.batch_result import BatchEffects
     from trueval.precision.stages_result import PipelineAudit
@@ -139,6 +139,7 @@ def _estimate(
 ) -> "DryRun":
     """The texts that models still have to process; none for stored logits."""
     from trueval.models.missing_work import DryRun
+    from trueval.precision.batch_effects import in_threads_of_torch, read_passes
     from trueval.precision.model_passes import missing_passes, read_ids, select_queries
     from trueval.precision.presets import find_preset
 
@@ -151,14 +152,18 @@ def _estimate(
         "candidates": reading.candidate_source(),
         "parts": formats.of_parts,
         "folder": None if out is None else out / "logits",
-        **asdict(loading),
+        **{name: value for name, value in asdict(loading).items() if name != "batch_size"},
     }
     if preset is not None:
         given["max_length"] = loading.max_length or preset.max_length
     size = loading.batch_size or (None if preset is None else preset.batch_size)
-    sizes: Sequence[int | None] = source.sizes or [size]
-    several = [{**given, "batch_size": each} for each in sizes]
-    return DryRun([work for each in several for work in missing_passes(found, source.models or (), dtypes, **each)])
+    if not source.sizes:
+        return DryRun(list(missing_passes(found, source.models or (), dtypes, **{**given, "batch_size": size})))
+    left: list[MissingWork] = []
+    for each in read_passes(source.sizes, in_list(source.also or "")):
+        with in_threads_of_torch(each.threads):
+            left += missing_passes(found, source.models or (), dtypes, **given, **each.options())
+    return DryRun(left)
 
 
 def _run_audit(
@@ -239,6 +244,7 @@ def _run_batches(
         source.sizes,
         measures,
         formats.of_models or in_list(DEFAULT_DTYPES),
+        variants=in_list(source.also or ""),
         passes=passes,
         **policy.choices(),
     )

@@ -198,12 +198,20 @@ class SourceOptions:
             help="Instead of formats, what batches alone do: run each model in batches of these sizes, such as 1,8,32.",
         ),
     ] = None
+    also: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="With --batch-sizes, further passes in batches of the first size: seed=N draws them at random, "
+            "padding=left, padding=right or padding=max pads otherwise, threads=N computes with N.",
+        ),
+    ] = None
 
     @property
     def sizes(self) -> list[int]:
         """The batch sizes to compare; none by default."""
         texts = in_list(self.batch_sizes or "")
-        if not all(text.isdigit() and int(text) > 0 for text in texts) or len(set(texts)) == 1:
+        if not all(text.isdigit() and int(text) > 0 for text in texts) or (len(set(texts)) == 1 and not self.also):
             raise typer.BadParameter(
                 f"must be two or more different numbers of at least 1, such as 1,8,32. Got {self.batch_sizes!r}.",
                 param_hint="--batch-sizes",
@@ -221,6 +229,8 @@ class SourceOptions:
             raise typer.BadParameter(
                 "goes with an audit of models, without --batch-sizes, --reproduce and --dry-run.", param_hint="--card"
             )
+        if self.also is not None and not self.sizes:
+            raise typer.BadParameter("goes with --batch-sizes.", param_hint="--also")
         if self.sizes and self.logits is not None:
             raise typer.BadParameter("need models: stored logits have one batch size.", param_hint="--batch-sizes")
         if self.reproduce is None and bool(self.models) == (self.logits is not None):

@@ -211,5 +211,5 @@ def load_hosted(
     return role(named, HostedSettings(**given), account or Account(), retries or Retries())
 
 
-LOCAL = ("dtype", "device", "max_length", "instruction", "parts")
+LOCAL = ("dtype", "device", "max_length", "instruction", "parts", "variant")
 """Options of models that run here, which a service decides by itself."""
