@@ -15,7 +15,6 @@ from trueval.comparison.resampling.reshuffle import Reshuffle
 from trueval.errors import InputError
 from trueval.policy.policy import Policy
 from trueval.probes.conditions import find_conditions
-from trueval.probes.denoise import denoise
 from trueval.probes.denoising_accuracy import measure_denoising
 from trueval.probes.noise import NoiseProbe, default_measures, draw_queries, probe_pipelines, raw_texts, texts_of
 from trueval.probes.noise_result import NoiseSummary
@@ -27,6 +26,7 @@ from trueval.probes.probe_systems import systems
 from trueval.probes.query_noise import noisy
 from trueval.retrieval.indexes.analysis import one_writing
 from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.denoise import denoise
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.probes.denoise import denoise, find_noise_spans
 from trueval.probes.noise_result import ChangedQueries, StrippedNoise
 from trueval.probes.query_noise import Noisy, noisy
+from trueval.retrieval.pipeline.denoise import denoise, find_noise_spans
 
 
 class StrippedText(NamedTuple):

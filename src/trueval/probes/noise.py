@@ -27,12 +27,12 @@ from trueval.measures import Measure
 from trueval.measures.grammar import Measures
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
-from trueval.probes.denoise import denoise
 from trueval.probes.noise_settings import CLEAN, JUDGE, NONE, RULES, NoiseCondition, NoiseSettings
 from trueval.probes.query_noise import BANKS, Noisy, noisy
 from trueval.probes.query_variants import AS_IT_IS, name_texts, search
 from trueval.report.number_texts import count_phrase
 from trueval.retrieval.indexes.analysis import one_writing
+from trueval.retrieval.pipeline.denoise import denoise
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.run import Run

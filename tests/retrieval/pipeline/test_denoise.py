@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueval.probes.denoise import denoise, find_noise_spans
 from trueval.probes.query_noise import LANGUAGES, noisy
+from trueval.retrieval.pipeline.denoise import denoise, find_noise_spans
 
 QUERY = "Can forests really regulate the climate?"
 

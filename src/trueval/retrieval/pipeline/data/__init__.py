@@ -1,0 +1,1 @@
+"""The rules that denoise.py reads."""
