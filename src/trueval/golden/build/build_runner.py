@@ -32,11 +32,11 @@ from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import expectations
 from trueval.models.hosted.account import Account
 from trueval.report.json_fields import encode
-from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED, rewritten
+from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
 
-WAYS: Final = (AS_IS, NORMALISED, JUDGE_REWRITES)
+WAYS: Final = (*FORMS, JUDGE_REWRITES)
 
 
 class UnmadeError(Exception):

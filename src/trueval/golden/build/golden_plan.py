@@ -22,7 +22,7 @@ from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.judgments import grade_map
 from trueval.models.hosted.services import check_url
 from trueval.retrieval.pipeline.config import Settings, set_reuse, settings_of_tables
-from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED
+from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES
 
 LABELS, REPLAY = "labels:", "replay:"
 # Pipeline tables that a golden set accepts: those that find the pools. Those with a depth.
@@ -64,6 +64,7 @@ class GoldenPlan:
         fields: fields of a document that form its text.
         queries: file of the queries; None for those of the collection.
         sample: number of queries to sample; None for all.
+        sample_seed: seed of that sample.
         rewrite: method of rewriting.py, "judge", or a file.
         depth: number of documents per search.
         keep: number of passages per query for the refinement.
@@ -78,6 +79,7 @@ class GoldenPlan:
     fields: tuple[str, ...]
     queries: str | None
     sample: int | None
+    sample_seed: int
     rewrite: str
     depth: int
     judge: JudgePlan
@@ -110,7 +112,8 @@ class GoldenPlan:
             corpus["fields"],
             None if queries["path"] is None else str(path.parent / queries["path"]),
             queries["sample"],
-            rewrite if rewrite in (AS_IS, NORMALISED, JUDGE_REWRITES) else str(path.parent / rewrite),
+            seed if queries["seed"] is None else queries["seed"],
+            rewrite if rewrite in (*FORMS, JUDGE_REWRITES) else str(path.parent / rewrite),
             depth,
             judge_plan(written.judge, path, toml.place, seed),
             written.prune.keep,
@@ -135,7 +138,7 @@ class GoldenPlan:
         if self.sample is not None and self.sample > len(found.queries):
             told = f"sample is {self.sample}, and there are only {len(found.queries)} queries: all are taken."
             warnings.warn(f"{self.source}: {told}", TruevalWarning, stacklevel=2)
-        drawn = sample(list(found.queries), self.sample, self.seed)
+        drawn = sample(list(found.queries), self.sample, self.sample_seed)
         queries = found.queries if self.sample is None else {query: found.queries[query] for query in drawn}
         return replace(found, queries=queries, judgments=None)
 

@@ -13,21 +13,11 @@ from trueval.golden.judge.model_judge import OPENAI
 from trueval.golden.refine.aggregate import AGGREGATES
 from trueval.golden.refine.paper_s6 import TURNS
 from trueval.golden.refine.posterior_s6 import OVERLAP
-from trueval.retrieval.pipeline.pipeline_tables import Corpus, Embed, Fuse, IndexTable, Sparse
+from trueval.retrieval.pipeline.pipeline_tables import Corpus, Embed, Fuse, IndexTable, Queries, Sparse
 
 _MONEY: Final = 1e9
 _GRADES: Final = 100.0
 Whole = Annotated[int, Field(ge=0)]
-
-
-class Queries(Table):
-    """Which queries, and how they are written."""
-
-    path: Text = key(None, "file or folder of the queries, instead of the collection's")
-    sample: Count = key(None, "queries that are drawn at random, by the seed of the file; all by default")
-    rewrite: Text = key(
-        "as is", "'as is', 'normalised', in a golden set 'judge', or a file of the texts, as queries.jsonl"
-    )
 
 
 class Pool(Table):

@@ -227,7 +227,7 @@ def _describe_remedy(result: NoiseSummary, worst: _Decision, measure: str) -> Se
     if not rules:
         return "Try what a denoiser recovers: the same command with --denoise none,rules."
     if all(enough) and rules[-1][0] == HELD_OUT:
-        return ("Strip the chatter before the search (trueval.retrieval.pipeline.denoise.denoise): ", *left)
+        return ('Strip the chatter before the search (rewrite = "denoise" in [queries] of a pipeline): ', *left)
     return (
         "Have a language model rewrite queries before the search, and measure it with --denoise judge --judge MODEL: ",
         *left,

@@ -8,7 +8,8 @@
     spec = "hnsw(efSearch=64)"
 
 A table that is not there is a stage that is not done. An unknown key is refused, so that no typing error is a default.
-[pipeline] is about all stages, [generate] about what a prompt takes of the run.
+[queries] says which queries, and in which form they are searched; [pipeline] is about all stages, [generate] about
+what a prompt takes of the run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from trueval.models.pair_scores import FINISHED, MODEL
 from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.indexes.index import read_spec
+from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES
 from trueval.retrieval.pipeline.router import Router
 from trueval.retrieval.pipeline.router_file import check_pipeline, read_router_file
 
@@ -60,10 +62,10 @@ def read_settings(path: Path) -> dict[str, dict[str, object]]:
 def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, dict[str, object]]:
     """Settings whose files are found from the folder of the file that names them; an absolute path stays as it is."""
     found = dict(settings)
-    for table, name in (("deduplicate", "sources"), ("route", "router")):
+    for table, name in (("deduplicate", "sources"), ("route", "router"), ("queries", "path"), ("queries", "rewrite")):
         place = settings.get(table, {}).get(name)
-        if place is not None:
-            found[table] = {**settings[table], name: str(path.parent / place)}
+        if place is not None and not (name == "rewrite" and place in FORMS):
+            found[table] = {**found[table], name: str(path.parent / place)}
     return found
 
 
@@ -106,7 +108,16 @@ def settings_of_tables(
         _check_spec(name, found, at)
     if "repair" in found:
         _check_repair(found, at)
+    _check_queries(found, at)
     return {name: found[name] for name in PipelineFile.model_fields if name in found}
+
+
+def _check_queries(found: Settings, at: Where) -> None:
+    """Refuse the form of queries that a golden set alone has."""
+    if found.get("queries", {}).get("rewrite") == JUDGE_REWRITES:
+        raise at("queries", "rewrite").error(
+            "rewrite = 'judge' is for golden sets. In a pipeline name the file that one wrote, its rewritten.jsonl."
+        )
 
 
 def _check_spec(name: str, found: Settings, at: Where) -> None:

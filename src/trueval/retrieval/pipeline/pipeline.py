@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trueval.collection import Collection, Tell, place_beside, read_queries
+from trueval.comparison.resampling.resampled_sums import sample
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.missing_work import MissingWork
@@ -160,7 +161,7 @@ class Pipeline:
 
         Args:
             given: a collection, or its path or name; None for that of the file.
-            queries: file of the queries, instead of the collection's.
+            queries: file of the queries, instead of that of [queries], or of the collection.
             qrels: file of judgments, or the folder of a golden set, instead of the collection's.
             tell: as in `Collection.read`.
 
@@ -168,9 +169,11 @@ class Pipeline:
             InputError: as in Collection.read.
             PolicyError: neither a call nor the file names a collection.
         """
+        own = self.settings.get("queries", {})
+        queries = own.get("path") if queries is None else queries
         if isinstance(given, Collection):
             found = Collection.of(given, qrels=qrels)
-            return found if queries is None else replace(found, queries=read_queries(Path(queries)))
+            return self._sample(found if queries is None else replace(found, queries=read_queries(Path(queries))))
         corpus = self.settings.get("corpus", {})
         if given is None:
             if not corpus or self.source is None:
@@ -178,7 +181,17 @@ class Pipeline:
             given = place_beside(self.source, str(corpus["path"]))
         asked, graded = (None if each is None else str(each) for each in (queries, qrels))
         fields = {"fields": corpus["fields"]} if corpus else {}
-        return Collection.read(str(given), queries=asked, qrels=graded, tell=tell, **fields)
+        return self._sample(Collection.read(str(given), queries=asked, qrels=graded, tell=tell, **fields))
+
+    def _sample(self, collection: Collection) -> Collection:
+        """The collection with the queries that [queries] draws, of the judged ones if there are any."""
+        own = self.settings.get("queries", {})
+        if own.get("sample") is None:
+            return collection
+        judged = None if collection.judgments is None else set(collection.judgments.query_ids.to_list())
+        ids = [query for query in collection.queries if judged is None or query in judged]
+        drawn = sample(ids or list(collection.queries), own["sample"], own["seed"] or 0)
+        return replace(collection, queries={query: collection.queries[query] for query in drawn})
 
     def check(self, collection: Collection, *, cache: Path | None = None) -> None:
         """Refuse a pipeline that cannot run, as `retrieve` does before its work; nothing is computed.

@@ -23,6 +23,19 @@ class Corpus(Table):
     fields: Texts = key(("title", "text"), "fields of a document that make its text")
 
 
+class Queries(Table):
+    """Which queries, and how they are written."""
+
+    path: Text = key(None, "file or folder of the queries, instead of the collection's")
+    sample: Count = key(None, "queries that are drawn at random, of the judged ones if there are any; all by default")
+    seed: Annotated[int, Field(ge=0)] = key(None, "of the sample; that of the file by default, or 0")
+    rewrite: Text = key(
+        "as is",
+        "'as is', 'normalised', 'denoise' (without chatter around a question), in a golden set 'judge', or a file of "
+        "the texts, as queries.jsonl",
+    )
+
+
 class Stages(Table):
     """What concerns all stages."""
 
@@ -154,6 +167,7 @@ class PipelineFile(Table):
     """What finds documents: a table that is not there is a stage that is not done."""
 
     corpus: Corpus = key(None)
+    queries: Queries = key(None)
     pipeline: Stages = key(None)
     embed: Embed = key(None)
     index: IndexTable = key(None)

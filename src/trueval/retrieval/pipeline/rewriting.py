@@ -9,9 +9,12 @@ from typing import Final
 from trueval.collection import read_queries
 from trueval.errors import InputError
 from trueval.retrieval.indexes.analysis import one_writing
+from trueval.retrieval.pipeline.denoise import denoise
 
-# Any other value is a file of texts. The third asks the judge of a golden set.
-AS_IS, NORMALISED, JUDGE_REWRITES = "as is", "normalised", "judge"
+AS_IS, NORMALISED, DENOISED = "as is", "normalised", "denoise"
+JUDGE_REWRITES: Final = "judge"  # the judge of a golden set rewrites
+# Any other value is a file of texts.
+FORMS: Final = (AS_IS, NORMALISED, DENOISED)
 SHOWN: Final = 3  # maximum number of ids in a message
 
 
@@ -20,18 +23,23 @@ def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
 
     Args:
         texts: query id → text.
-        way: "as is"; "normalised", with one form of equivalent characters; or the path of a file like queries.jsonl.
+        way: "as is"; "normalised", with one form of equivalent characters; "denoise", without the chatter around a
+            question (denoise.py); or the path of a file like queries.jsonl.
 
     Raises:
         InputError: the file is bad, or lacks some of the queries.
 
     >>> rewritten({"q": "it’s"}, "normalised")
     {'q': "it's"}
+    >>> rewritten({"q": "Hi! Quick question: who measures drag? Thanks"}, "denoise")
+    {'q': 'who measures drag?'}
     """
     if way == AS_IS:
         return dict(texts)
     if way == NORMALISED:
         return {query: one_writing(text) for query, text in texts.items()}
+    if way == DENOISED:
+        return {query: denoise(text) for query, text in texts.items()}
     found = read_queries(Path(way))
     lacking = [query for query in texts if query not in found]
     if lacking:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trueval.errors import Place
 from trueval.report.provenance import strip_folders
+from trueval.retrieval.pipeline.rewriting import AS_IS
 from trueval.retrieval.pipeline.router import Router
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def served_settings(settings: Mapping[str, Mapping[str, object]]) -> dict[str, o
     from trueval.retrieval.pipeline.pipeline_tables import PAYING_KEYS  # late: pydantic
 
     free = (*PAYING_KEYS, "device", "reuse")
-    return {
+    form = settings.get("queries", {}).get("rewrite", AS_IS)
+    queries = {} if form == AS_IS else {"queries.rewrite": strip_folders(str(form))}
+    return queries | {
         f"{table}.{name}": strip_folders(value) if isinstance(value, str) else _plain(value)
         for table in TABLES
         for name, value in settings.get(table, {}).items()

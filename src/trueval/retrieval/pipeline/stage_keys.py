@@ -22,6 +22,7 @@ from trueval.retrieval.indexes.vectors import check_dimension
 from trueval.retrieval.pipeline.cache_keys import build_key_settings, key_of
 from trueval.retrieval.pipeline.config import BOTH, Settings, repaired_table
 from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOADED_KEYS
+from trueval.retrieval.pipeline.rewriting import AS_IS
 from trueval.retrieval.pipeline.stage_cache import has_candidates, read_candidates
 from trueval.retrieval.pipeline.stage_resources import StageResources
 from trueval.retrieval.pipeline.suppress import sources_of
@@ -44,7 +45,9 @@ class StageKeys:
     sources: Mapping[str, str] | None = None
 
     def __init__(self, collection: Collection, settings: Settings, shared: StageResources) -> None:
-        self.collection, self.settings, self.shared = collection, settings, shared
+        way = settings.get("queries", {}).get("rewrite", AS_IS)
+        self.collection = collection if way == AS_IS else shared.rewritten(collection, way)
+        self.settings, self.shared = settings, shared
 
     def check(self) -> None:
         """Refuse a pipeline that cannot run, before hours of embedding: unsuitable models, index or sources.

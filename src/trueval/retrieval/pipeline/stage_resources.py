@@ -7,18 +7,20 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from numpy.typing import NDArray
 
+from trueval.collection import Collection
 from trueval.errors import InputError, TruevalWarning
 from trueval.files.digests import damage
 from trueval.models.hosted.account import Account
 from trueval.models.output_part import Step, silent
 from trueval.retrieval.pipeline.pipeline_result import Stage
+from trueval.retrieval.pipeline.rewriting import rewritten
 from trueval.threads import Executor
 
 REMOVED = ".removed."  # prefix of folders for entries that are being removed
@@ -39,6 +41,7 @@ class StageResources:
         seconds: the same keys → seconds that the vectors took.
         stages: key → stage.
         hashes: subject → hashes of texts or models.
+        forms: collection and form of its queries → that collection, and the one in that form.
     """
 
     cache: Path | None
@@ -50,6 +53,24 @@ class StageResources:
     seconds: dict[str, float] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
     hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    forms: dict[tuple[int, str], tuple[Collection, Collection]] = field(default_factory=dict)
+
+    def rewritten(self, collection: Collection, way: str) -> Collection:
+        """A collection whose queries are in another form, made once for all runs of a pipeline over it.
+
+        Args:
+            collection: documents and queries.
+            way: as in `rewriting.rewritten`.
+
+        Raises:
+            InputError: a file of texts is bad, or lacks some of the queries.
+        """
+        key = id(collection), way
+        if key not in self.forms:
+            found = replace(collection, queries=rewritten(collection.queries, way))
+            # With the collection itself, which must live as long as its id stands for it. The new one stays as it is.
+            self.forms[key], self.forms[id(found), way] = (collection, found), (found, found)
+        return self.forms[key][1]
 
     def hash_once(self, of: object, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The hashes of something, computed once, since models are large.

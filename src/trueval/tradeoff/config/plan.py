@@ -26,7 +26,7 @@ from trueval.judgments import grade_map
 from trueval.measures import parse_list
 from trueval.policy.conventions import convention
 from trueval.retrieval.pipeline.config import beside_file, set_reuse
-from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED
+from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES
 from trueval.specs import split
 from trueval.tradeoff.config.answers_plan import (
     AnsweringGenerator,
@@ -67,6 +67,7 @@ class SweepPlan:
         fields: fields of a document that make its text.
         queries: file of the queries; None for those of the collection.
         sample: number of sampled queries; None for all.
+        sample_seed: seed of that sample.
         rewrites: name of a rewriting → file with the texts, or None without one.
         systems: distinct systems.
         measuring: how quality is measured.
@@ -83,6 +84,7 @@ class SweepPlan:
     fields: tuple[str, ...]
     queries: str | None
     sample: int | None
+    sample_seed: int
     rewrites: Mapping[str, str | None]
     systems: tuple[System, ...]
     measuring: QualitySettings
@@ -170,7 +172,8 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         own["corpus"]["fields"],
         _file(own["queries"]["path"], path),
         own["queries"]["sample"],
-        {each: None if each in (AS_IS, NORMALISED) else _file(each, path) for each in rewrites},
+        measuring.seed if own["queries"]["seed"] is None else own["queries"]["seed"],
+        {each: None if each in FORMS else _file(each, path) for each in rewrites},
         kept,
         measuring,
         {name: values for name, values in own.items() if name not in ("corpus", "queries", "measure", "answers")},

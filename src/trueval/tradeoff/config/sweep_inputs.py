@@ -88,7 +88,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
     # Notes are part of results, which must not reveal folders of a machine.
     notes = [note.replace(f"{collection.source}/", "") for note in collection.notes]
     notes += [*_of_another_corpus(collection, measuring.judgments), *_describe_omitted_queries(collection, judged)]
-    drawn = sample(ids, plan.sample, measuring.seed)
+    drawn = sample(ids, plan.sample, plan.sample_seed)
     if plan.sample is not None and plan.sample > len(ids):
         notes.append(f"sample is {plan.sample}, and only {len(ids)} queries are judged: all are taken.")
     kept = _only(judgments, set(drawn))

@@ -20,11 +20,11 @@ from trueval.files.toml_tables import (
     key,
     with_lists,
 )
-from trueval.golden.build.golden_tables import JudgeTable, Queries, Whole
+from trueval.golden.build.golden_tables import JudgeTable, Whole
 from trueval.policy.policy import OPTIONS, OURS
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.query_noise import LANGUAGES, LEVELS
-from trueval.retrieval.pipeline.pipeline_tables import TABLES, Corpus
+from trueval.retrieval.pipeline.pipeline_tables import TABLES, Corpus, Queries
 from trueval.tradeoff.config.grid import METHODS
 
 _MILLISECONDS: Final = 86_400_000.0
@@ -194,7 +194,7 @@ class _Methods(Table):
 
 # Those of a pipeline, whose values may be lists.
 _TABLES: Final[dict[str, Any]] = {
-    name: with_lists(table) for name, table in TABLES.items() if name not in ("corpus", "route", "generate")
+    name: with_lists(table) for name, table in TABLES.items() if name not in ("corpus", "queries", "route", "generate")
 }
 _TABLES["pipeline"] = create_model(
     "Stages", __base__=(_TABLES["pipeline"], _Methods), __doc__="Which stages there are."

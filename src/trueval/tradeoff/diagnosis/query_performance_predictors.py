@@ -32,6 +32,7 @@ from trueval.retrieval.fusion.ranked_lists import score_lists
 from trueval.retrieval.fusion.union import replace_scores
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.rewriting import AS_IS
 from trueval.retrieval.pipeline.router import TOP, gap, normalised_entropy, relative_spread, span, tied_share
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
@@ -156,6 +157,7 @@ def route_pipeline(
     depths: tuple[int, int] = (50, 100),
     k: int = TOP,
     noise: QueryNoise | None = None,
+    rewrite: str = AS_IS,
     policy: Policy | None = None,
     unjudged: float | None = None,
     cache: Path | None = None,
@@ -171,6 +173,7 @@ def route_pipeline(
         measure: the first one is the quality; higher values must be better.
         depths: smaller and larger number of candidates of the reranker.
         noise: noise whose cosine drop is an additional signal; None for none.
+        rewrite: the form that the queries of the collection are in, for the certificate.
         unjudged: grade of unjudged documents; None for none.
         account: account of hosted models; None for no limit.
         choices: as in learn_routing: budget, price, costs, unit, folds, repeats, bootstrap.
@@ -200,7 +203,8 @@ def route_pipeline(
         signals = *signals, moved
     values = low.values[low.quality], high.values[low.quality]
     found = learn_routing(*values, signals, rng=rng, measure=low.quality, depths=(fewer, more), **choices)
-    inputs = router_inputs(values, signals, k, odds=odds, settings=settings)
+    served = {**settings, "queries": {"rewrite": rewrite}}
+    inputs = router_inputs(values, signals, k, odds=odds, settings=served)
     return replace(found, inputs=inputs)
 
 

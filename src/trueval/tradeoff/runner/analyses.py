@@ -156,6 +156,7 @@ class Analyses:
             rng=rng,
             depths=(depths[0], depths[-1]),
             noise=chatter_of(self.plan),
+            rewrite=system.rewrite,
             bootstrap=self.bootstrap,
             account=self.account,
         )
