@@ -84,6 +84,9 @@ def test_files_of_queries_and_texts_are_found_from_the_file_of_the_pipeline(fold
     everything = written(folder, '[queries]\nrewrite = "asked.jsonl"\n')
     with pytest.raises(InputError, match="1 of 3 queries have no text there, such as 'q3'"):
         everything.retrieve(everything.read_collection())
+    near = written(folder, '[queries]\nrewrite = "denoize"\n')
+    with pytest.raises(InputError, match=r"denoize: no such file, and no form of queries: .* Did you mean denoise"):
+        near.retrieve(near.read_collection())
     both = written(folder, '[queries]\npath = "queries.jsonl"\nrewrite = "asked.jsonl"\nsample = 2\n')
     run = both.retrieve(both.read_collection()).run
     expected = Pipeline.of(index="bm25").retrieve(pipeline.read_collection()).run
@@ -97,6 +100,13 @@ def test_a_sample_is_of_judged_queries_and_by_its_seed(folder: Path) -> None:
         tuple(written(folder, f"[queries]\nsample = 1\nseed = {seed}\n").read_collection().queries) for seed in range(9)
     }
     assert drawn == {("q1",), ("q2",)}
+    one = written(folder, "[queries]\nsample = 1\n").read_collection()
+    assert one.graded.query_ids.to_list() == list(one.queries)  # the others are not missing from its run
+    assert "[queries] draws 1 of 2 queries: evaluate their run with --missing skip" in one.notes[-1]
+    (folder / "qrels.trec").unlink()
+    unjudged = written(folder, "[queries]\nsample = 2\n").read_collection()
+    assert unjudged.judgments is None
+    assert len(unjudged.queries) == 2
 
 
 def test_what_a_golden_set_alone_can_is_refused_with_the_line(folder: Path) -> None:

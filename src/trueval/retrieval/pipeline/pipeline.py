@@ -191,7 +191,17 @@ class Pipeline:
         judged = None if collection.judgments is None else set(collection.judgments.query_ids.to_list())
         ids = [query for query in collection.queries if judged is None or query in judged]
         drawn = sample(ids or list(collection.queries), own["sample"], own["seed"] or 0)
-        return replace(collection, queries={query: collection.queries[query] for query in drawn})
+        if len(drawn) == len(collection.queries):  # also where they were drawn before
+            return collection
+        found = collection.restrict(set(drawn)) if ids and judged else collection
+        told = f"[queries] draws {len(drawn)} of {len(ids or collection.queries)} queries"
+        if ids and judged:
+            told += ": evaluate their run with --missing skip, which leaves the others out"
+        return replace(
+            found,
+            queries={query: collection.queries[query] for query in drawn},
+            notes=(*found.notes, f"{collection.source}: {told}."),
+        )
 
     def check(self, collection: Collection, *, cache: Path | None = None) -> None:
         """Refuse a pipeline that cannot run, as `retrieve` does before its work; nothing is computed.

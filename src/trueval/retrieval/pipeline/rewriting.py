@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from trueval.collection import read_queries
-from trueval.errors import InputError
+from trueval.errors import InputError, nearest
 from trueval.retrieval.indexes.analysis import one_writing
 from trueval.retrieval.pipeline.denoise import denoise
 
@@ -40,6 +40,9 @@ def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
         return {query: one_writing(text) for query, text in texts.items()}
     if way == DENOISED:
         return {query: denoise(text) for query, text in texts.items()}
+    if not Path(way).exists():
+        hint = nearest(Path(way).name, FORMS)
+        raise InputError(f"{way}: no such file, and no form of queries: {', '.join(map(repr, FORMS))}.{hint}")
     found = read_queries(Path(way))
     lacking = [query for query in texts if query not in found]
     if lacking:
