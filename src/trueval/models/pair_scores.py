@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -61,14 +62,12 @@ def pair_scores(arrays: Mapping[str, Any], lists: Sequence[NDArray[np.int64]], s
     pairs = list(zip(queries, lists, strict=True))
     if scoring == "maxsim":
         return np.concatenate([maxsim(query, [documents[d] for d in chosen.tolist()], form) for query, chosen in pairs])
+    score: Callable[..., NDArray[Any]] = product
     if scoring.startswith(LISTWISE):
-        scale = float(scoring[len(LISTWISE) : -1])
-        listed = ((np.asarray(query), np.asarray(documents[chosen])) for query, chosen in pairs)
-        return np.concatenate([softmax_similarity(query, of, form, scale=scale) for query, of in listed])
+        score = partial(softmax_similarity, scale=float(scoring[len(LISTWISE) : -1]))
     if all(chosen is lists[0] for chosen in lists):  # the whole corpus: one matrix product
-        matrix: NDArray[Any] = product(queries, documents[lists[0]], form)
-        return matrix.ravel()
-    return np.concatenate([product(np.asarray(query), np.asarray(documents[chosen]), form) for query, chosen in pairs])
+        return score(queries, documents[lists[0]], form).ravel()
+    return np.concatenate([score(np.asarray(query), np.asarray(documents[chosen]), form) for query, chosen in pairs])
 
 
 def _of_logits(logits: object, scoring: str, form: str) -> NDArray[Any]:
