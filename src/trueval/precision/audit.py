@@ -24,6 +24,7 @@ from trueval.precision.logits_files import read_passes
 from trueval.precision.model_passes import run_models
 from trueval.precision.regimes import score_regimes, whole_corpus
 from trueval.precision.scoring_agreement import ListAgreement, TieResolution, agreement, resolution_of_ties
+from trueval.precision.tie_example import TieExample, find_widest, make_example
 from trueval.retrieval.exhaustive import SCORINGS, evaluate_corpus
 from trueval.run import Run
 from trueval.standings.counting import list_documents
@@ -188,6 +189,7 @@ def audit_blocks(
     gathered: dict[Regime, _RegimeResults] = {}
     order: tuple[OrderCheck, ...] = ()
     notes: tuple[str, ...] = ()
+    example: TieExample | None = None
     for runs in (block for block in blocks if block):
         first = next(iter(runs.values()))
         part = _judgments_of(first.query_ids, judgments)
@@ -197,11 +199,14 @@ def audit_blocks(
         for regime, run in runs.items():
             gathered.setdefault(regime, _RegimeResults(regime, run)).add(run, part, everything, chosen)
         _compare(gathered, runs)
+        widest = find_widest({regime: gathered[regime].scores[-1] for regime in runs}, wanted[0])
+        if widest is not None and (example is None or widest.highest - widest.lowest > example.range):
+            example = make_example(widest, runs, part, wanted[0])
     if not gathered:
         raise InputError("There is nothing to audit. Give at least one regime of scoring.")
     results = tuple(found.result() for found in gathered.values())
     said = [note for result in results for note in result.scores.notes]
-    return Audit(wanted, results, order, tuple(dict.fromkeys([*notes, *said])))
+    return Audit(wanted, results, order, tuple(dict.fromkeys([*notes, *said])), example=example)
 
 
 def _with_curves(wanted: Sequence[Measure], cutoffs: Sequence[int]) -> tuple[Measure, ...]:
@@ -215,13 +220,22 @@ def _audit_corpus(passes: Passes, wanted: tuple[Measure, ...], cutoffs: Sequence
     candidates, judgments = passes.candidates, passes.collection.graded
     judgments = _judgments_of(pl.Series(candidates.query_ids), judgments)
     run = _judged_candidates(candidates, judgments)
-    gathered = _list_statistics(passes, judgments, chosen) if len(candidates.doc_ids) <= LISTED else {}
-    results = []
+    scored: dict[Regime, Scores] = {}
     for regime, arrays in passes.outputs:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
             source = whole_corpus(regime, arrays, candidates)
-            scores = evaluate_corpus(source, judgments, _with_curves(wanted, cutoffs), policy=chosen)
+            scored[regime] = evaluate_corpus(source, judgments, _with_curves(wanted, cutoffs), policy=chosen)
+    gathered: dict[Regime, _RegimeResults] = {}
+    example: TieExample | None = None
+    if len(candidates.doc_ids) <= LISTED:
+        widest = find_widest(scored, wanted[0])
+        for runs in score_regimes(candidates, passes.outputs):
+            _gather_lists(gathered, runs, judgments, chosen)
+            if widest is not None and example is None:
+                example = make_example(widest, runs, judgments, wanted[0])
+    results = []
+    for regime, scores in scored.items():
         found = gathered.get(regime)
         sizes = {} if found is None else dict(sorted(found.sizes.items()))
         results.append(RegimeResult(regime, scores, sizes, None if found is None else found.agreement()))
@@ -233,7 +247,7 @@ def _audit_corpus(passes: Passes, wanted: tuple[Measure, ...], cutoffs: Sequence
         )
     notes += [note for result in results for note in result.scores.notes]
     order = check_orders(run, judgments, seed=chosen.seed)
-    return Audit(wanted, tuple(results), order, tuple(dict.fromkeys(notes)))
+    return Audit(wanted, tuple(results), order, tuple(dict.fromkeys(notes)), example=example)
 
 
 def _judged_candidates(candidates: Candidates, judgments: Judgments) -> Run:
@@ -247,14 +261,13 @@ def _judged_candidates(candidates: Candidates, judgments: Judgments) -> Run:
     return Run.from_frame(listed.select("query_id", "doc_id", score=pl.lit(0.0)), name="candidates")
 
 
-def _list_statistics(passes: Passes, judgments: Judgments, chosen: Policy) -> dict[Regime, _RegimeResults]:
-    """Statistics that only lists have: shares of ties, and agreement of each order with float32's."""
-    gathered: dict[Regime, _RegimeResults] = {}
-    for runs in score_regimes(passes.candidates, passes.outputs):
-        for regime, run in runs.items():
-            gathered.setdefault(regime, _RegimeResults(regime, run)).count_ties(run, judgments, chosen)
-        _compare(gathered, runs)
-    return gathered
+def _gather_lists(
+    gathered: dict[Regime, _RegimeResults], runs: Mapping[Regime, Run], judgments: Judgments, chosen: Policy
+) -> None:
+    """Add the statistics that only lists have: shares of ties, and agreement of each order with float32's."""
+    for regime, run in runs.items():
+        gathered.setdefault(regime, _RegimeResults(regime, run)).count_ties(run, judgments, chosen)
+    _compare(gathered, runs)
 
 
 class _RegimeResults:

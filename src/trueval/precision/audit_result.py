@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from trueval.numerics import or_null
+from trueval.precision.tie_example import TieExample
 from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result, ResultHolder
 
@@ -222,6 +223,7 @@ class PrecisionAudit(Result):
         flips: pairs of models in one regime whose order ties decide.
         order: orders that may follow the labels.
         notes: one line per thing a reader must know.
+        example: the query that ties move most; None where they move none.
     """
 
     KIND: ClassVar = "precision"
@@ -237,6 +239,7 @@ class PrecisionAudit(Result):
     flips: tuple[ModelFlip, ...]
     order: tuple[LabelOrder, ...]
     notes: tuple[str, ...]
+    example: TieExample | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,6 +323,7 @@ class Audit(ResultHolder):
         order: runs whose input order follows the labels.
         notes: one line per thing a reader must know.
         about: collection, candidates and passes of the result, by name.
+        example: as in `PrecisionAudit`.
     """
 
     measures: tuple[Measure, ...]
@@ -327,6 +331,7 @@ class Audit(ResultHolder):
     order: tuple[OrderCheck, ...]
     notes: tuple[str, ...]
     about: Mapping[str, Any] = field(default_factory=dict)
+    example: TieExample | None = None
 
     def flips(self) -> tuple[ModelFlip, ...]:
         """Return the pairs of models, in the same regime, whose order ties decide."""
@@ -346,6 +351,7 @@ class Audit(ResultHolder):
             flips=self.flips(),
             order=tuple(LabelOrder(**check._asdict(), follows=check.follows) for check in self.order),
             notes=self.notes,
+            example=self.example,
         )
 
 

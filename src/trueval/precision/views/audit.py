@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from trueval.evaluation.label_order import LEAST_CHANCE
+from trueval.numerics import FORMATS
 from trueval.precision.audit_result import (
     LabelOrder,
     PrecisionAudit,
@@ -15,7 +16,7 @@ from trueval.precision.audit_result import (
     RegimeMean,
     ResolvedTies,
 )
-from trueval.precision.views.figures import curve_plot, reach_plot
+from trueval.precision.views.figures import curve_plot, groups_plot, layout_plot, reach_plot
 from trueval.report.figures import PAPER, Chart, panels
 from trueval.report.formats import distinct
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
@@ -104,7 +105,14 @@ def view(result: PrecisionAudit) -> View:
         title="Precision",
         answer=_answer(result),
         lead=figures[0] if figures else None,
-        sections=[_values(result, figures[1:]), *_curves(result), _ties(result), _choices(result)],
+        sections=[
+            _values(result, figures[1:]),
+            *_example(result),
+            *_curves(result),
+            _ties(result),
+            _layouts(result),
+            _choices(result),
+        ],
         csv=_csv(result),
         findings=list(_findings(result)),
         legend=list(_legend(result)),
@@ -336,6 +344,35 @@ def _measures_with_curves(regimes: Sequence[RegimeEntry]) -> list[str]:
 def _by_name(regimes: Sequence[RegimeEntry]) -> dict[str, RegimeEntry]:
     """The regimes of one model by their formats."""
     return dict(zip(distinct(map(formats, regimes)), regimes, strict=True))
+
+
+def _example(result: PrecisionAudit) -> Iterator[Section]:
+    """The query that ties move most, as P-A, Figure 1, on the scores of the audit."""
+    example = result.example
+    if example is None:
+        return
+    low = next(each for each in result.regimes if (each.model, each.label) == (example.model, example.label))
+    name = f"{low.model}, {formats(low)}"
+    title = f"Query {example.query}: ties that decide"
+    told = f"The first {len(example.documents)} of {example.count} documents of query {example.query} by {name}"
+    names = (formats(low), f"{SHORT[low.model_dtype]} → {SHORT[REFERENCE]}")
+    figure = Figure("precision-example", title, f"{told}, tied ones joined.", partial(groups_plot, example, names))
+    values = f"{FRACTION.plain(example.lowest)} to {FRACTION.plain(example.highest)}"
+    words = (
+        f"{told}, with what float32 makes of the same outputs. Bars join equal scores, whose order puts "
+        f"{example.measure} of this query anywhere from {values}."
+    )
+    yield Section("The query that ties move most", words=words, figures=[figure], id="example")
+
+
+def _layouts(result: PrecisionAudit) -> Section:
+    """The bits of the formats that the audit has, widest first."""
+    used = {name for each in result.regimes for name in (each.model_dtype, each.scoring_format, each.index_dtype)}
+    names = [name for name in FORMATS if name in used]
+    about = "Bits of sign, exponent and mantissa in each format, and how many of its values lie between 1/2 and 1."
+    figure = Figure("precision-formats", "Bits of each format", about, partial(layout_plot, names))
+    words = "Where a format has fewer values than a list has documents, documents tie."
+    return Section("Formats", words=words, figures=[figure], id="formats")
 
 
 def _ties(result: PrecisionAudit) -> Section:
