@@ -135,3 +135,21 @@ def test_a_router_belongs_to_the_form_of_queries_that_it_was_certified_on() -> N
     asked = [served_settings({**settings, "queries": {"rewrite": form}}) for form in ("as is", "denoise")]
     assert asked[0] == served_settings(settings)
     assert asked[1] == {"queries.rewrite": "denoise", **asked[0]}
+
+
+def test_a_form_that_loses_what_a_query_is_about_is_told_by_retrieve_and_sweep(folder: Path) -> None:
+    asked = {"q1": "drag at mach 2, not at mach 3", "q2": "heat of a plate", "q3": "letters"}
+    (folder / "queries.jsonl").write_text("".join(f'{{"_id": "{q}", "text": "{text}"}}\n' for q, text in asked.items()))
+    short = asked | {"q1": "drag at mach 2"}
+    (folder / "short.jsonl").write_text("".join(f'{{"_id": "{q}", "text": "{text}"}}\n' for q, text in short.items()))
+    pipeline = written(folder, '[queries]\nrewrite = "short.jsonl"\n')
+    told = "1 of 1 rewritten queries lose a number, code, name or negation: 'q1' not, 3."
+    for _ in range(2):  # also from the cache
+        found = pipeline.retrieve(pipeline.read_collection(), cache=folder / "cache")
+        assert told in found.stages[0].notes
+    (folder / "sweep.toml").write_text(
+        '[corpus]\npath = "."\n[queries]\nrewrite = ["as is", "short.jsonl"]\n[sparse]\n[measure]\nnames = "RR@3"\n'
+        "[generate]\ncontexts = 2\n"
+    )
+    notes = read_inputs(SweepPlan.read(folder / "sweep.toml")).notes
+    assert f"short.jsonl: {told}" in notes

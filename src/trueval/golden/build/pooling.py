@@ -19,6 +19,7 @@ from trueval.golden.judge.ledger import Ledger
 from trueval.models.hosted.account import Account
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings, formats_used
+from trueval.retrieval.pipeline.lost_terms import describe_losses
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
@@ -83,15 +84,16 @@ def rewrite(
         InputError: a file is bad, or the judge cannot be asked.
     """
     if way != JUDGE_REWRITES:
-        return RewrittenQueries(rewritten(queries, way))
+        found = rewritten(queries, way)
+        return RewrittenQueries(found, notes=tuple(describe_losses(queries, found)))
     asked = [Question("rewrite", text, ()) for text in queries.values()]
     answers = ask_all(ledger, judge, asked, at_once=at_once, step=step)
     texts = {
         query: answer.text or text for (query, text), answer in zip(queries.items(), answers, strict=True)
     }  # fmt: skip
     kept = sum(not answer.text for answer in answers)
-    notes = (f"{kept} of {len(texts)} queries got no valid rewriting and are searched with as they are.",)
-    return RewrittenQueries(texts, tuple(asked), tuple(answers), notes if kept else ())
+    invalid = [f"{kept} of {len(texts)} queries got no valid rewriting and are searched with as they are."] * (kept > 0)
+    return RewrittenQueries(texts, tuple(asked), tuple(answers), (*invalid, *describe_losses(queries, texts)))
 
 
 def find_pools(

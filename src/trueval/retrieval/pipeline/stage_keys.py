@@ -40,6 +40,7 @@ class StageKeys:
 
     Attributes:
         sources: document → source, if already read; if None, those of the candidates are read.
+        asked: query → its text before [queries] rewrote it.
     """
 
     sources: Mapping[str, str] | None = None
@@ -47,6 +48,7 @@ class StageKeys:
     def __init__(self, collection: Collection, settings: Settings, shared: StageResources) -> None:
         way = settings.get("queries", {}).get("rewrite", AS_IS)
         self.collection = collection if way == AS_IS else shared.rewritten(collection, way)
+        self.asked = collection.queries
         self.settings, self.shared = settings, shared
 
     def check(self) -> None:

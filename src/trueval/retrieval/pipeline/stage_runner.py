@@ -44,6 +44,7 @@ from trueval.retrieval.pipeline.config import (
     repaired_table,
     set_scoring,
 )
+from trueval.retrieval.pipeline.lost_terms import describe_losses
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.rerank import rerank
 from trueval.retrieval.pipeline.routed_rerank import rerank_routed
@@ -188,6 +189,8 @@ class StageRunner(StageKeys):
             self.notes.append(f"Hosted models cost {self.shared.account.spent - spent:.4g}.")
         if given is None:
             self.notes += self._without_hits(run, name)
+            if name == next(iter(self.retrievers())):  # once for both searches
+                self.notes += describe_losses(self.asked, self.collection.queries)
         return StageCandidates(
             run,
             tuple(self.notes),

@@ -18,6 +18,7 @@ from trueval.golden.build.anchoring import find_changes
 from trueval.golden.build.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
 from trueval.report.provenance import strip_folders
+from trueval.retrieval.pipeline.lost_terms import describe_losses
 from trueval.retrieval.pipeline.rewriting import SHOWN, rewritten
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.quality.quality_settings import QualitySettings
@@ -99,6 +100,8 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
         name: replace(collection, queries=rewritten(texts, file or name), judgments=kept)
         for name, file in plan.rewrites.items()
     }
+    for name, each in collections.items():
+        notes += [f"{strip_folders(name)}: {told}" for told in describe_losses(texts, each.queries)]
     about = {
         "name": collection.name,
         "source": strip_folders(collection.source),
