@@ -256,10 +256,12 @@ class OpenAIClient(Client):
 
     def send(self, path: str, body: Mapping[str, object]) -> Any:
         """Create embeddings or a chat completion; see Client."""
-        of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
+            if path == "/chat/completions":
+                # The body is JSON already: the client's check of its types takes a seventh of a call's processor time.
+                return self.client.post(path, body=dict(body), cast_to=self.http.Response)
             # Raw, because the client itself accepts responses of any length and order.
-            return of_path[path].with_raw_response.create(**body).http_response
+            return self.client.embeddings.with_raw_response.create(**body).http_response
         except self.library.APIStatusError as error:
             return error.response
         except self.library.APIConnectionError as error:
