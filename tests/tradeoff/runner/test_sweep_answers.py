@@ -171,6 +171,26 @@ def test_prompts_are_an_axis(tmp_path: Path) -> None:
     assert names == [f"sparse prompt={prompt} K={k}" for prompt in ("answer", "brief") for k in (1, 3)]
 
 
+def test_configurations_keep_their_names_where_they_search_alike(tmp_path: Path) -> None:
+    """Two names, one system: each has its own answers, and keys of the call are in no name."""
+    with stream_server(write) as server:
+        path = write_sweep(tmp_path, "")
+        generators = {
+            "cheap": 'model = "extractive:spans", contexts = [3]',
+            "served": f'model = "m", base_url = "{server.url}", api_key_env = "", price_per_million_input = 1.0',
+            "twice": f'model = "m", base_url = "{server.url}", api_key_env = "", concurrency = 1',
+        }
+        with path.open("a") as file:
+            for name, keys in generators.items():
+                file.write(f'[[configuration]]\nname = "{name}"\ngenerate = {{ {keys} }}\n')
+        plan = SweepPlan.read(path)
+        found = run(path)
+        assert len(server.seen) == 2 * QUESTIONS
+    assert [each.name for each in found.result.configurations] == ["cheap K=3", "served K=1", "served K=3"]
+    assert [each.name for each in found.result.left_out] == ["twice"]
+    assert {each.key for each in plan.axes} == {"K", "generate.model"}
+
+
 def test_a_judge_of_answers_measures_them(tmp_path: Path) -> None:
     def grade(claim: str, text: str) -> int:
         return 3 if set(claim.rstrip(".").split()) & set(text.rstrip(".").split()) else 1
@@ -278,6 +298,7 @@ def test_a_killed_sweep_repeats_no_answered_call(tmp_path: Path) -> None:
         (('model = "extractive"', ""), "nobody answers"),
         (('model = "extractive"', "temperature = 0.5"), "no model is named"),
         (('model = "extractive"', 'model = ["extractive", "extractive"]'), "different ones"),
+        (('model = "extractive"', 'model = "extractive"\nconcurrency = [1, 2]'), "does not change answers"),
         (('"exact-match"', '"exact-matsch"'), "no measure of answers"),
         (('"exact-match"', '"correctness"'), r"Add \[answers.judge\]"),
         (('["exact-match", "token-F1"]', '"abstention-wrong"'), "higher is better"),

@@ -26,6 +26,11 @@ from trueval.files.toml import Toml, Where
 from trueval.golden.build.golden_plan import JudgePlan, judge_plan
 
 TABLE: Final = "generate"
+# Keys of [generate] that do not affect an answer.
+OF_THE_CALL: Final = (
+    *("api_key_env", "timeout", "concurrency", "max_cost", "book"),
+    *("price_per_million_input", "price_per_million_output"),
+)
 
 
 class AnsweringGenerator(NamedTuple):
@@ -34,10 +39,14 @@ class AnsweringGenerator(NamedTuple):
     Attributes:
         k: number of documents.
         values: key of [generate] → value, with one model.
+        system: name of the system in the file; "" before it is known. Two systems that find the same become one.
+        alone: whether it is the only one of a [[configuration]], whose name says enough.
     """
 
     k: int
     values: Mapping[str, Any]
+    system: str = ""
+    alone: bool = False
 
     @property
     def model(self) -> str:
@@ -46,8 +55,13 @@ class AnsweringGenerator(NamedTuple):
 
     @property
     def axes(self) -> dict[str, Any]:
-        """Its value on each axis."""
-        return {f"{TABLE}.{name}": value for name, value in {**self.values, "model": self.model}.items()}
+        """Its value on each axis: of the keys that affect answers."""
+        values = {**self.values, "model": self.model}
+        return {f"{TABLE}.{name}": value for name, value in values.items() if name not in OF_THE_CALL}
+
+    def asks_as(self, other: AnsweringGenerator) -> bool:
+        """Whether the answers are those of another."""
+        return (self.k, self.axes) == (other.k, other.axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +90,7 @@ def generators_of(table: Mapping[str, Any], path: Path, place: Where) -> tuple[d
         place: from table and key to their place in the file.
 
     Raises:
-        InputError: there are keys of a generator but no model, or base_url is none.
+        InputError: there are keys of a generator but no model, a key of the call has a list, or base_url is none.
     """
     if not table:
         return ()
@@ -84,6 +98,12 @@ def generators_of(table: Mapping[str, Any], path: Path, place: Where) -> tuple[d
         raise place(TABLE, next(iter(table))).error(
             f"{next(iter(table))} of [generate] is a generator's, and no model is named. Name one as model, such as "
             '"extractive", or remove the key.'
+        )
+    several = next((name for name in OF_THE_CALL if isinstance(table.get(name), list)), None)
+    if several is not None:
+        raise place(TABLE, several).error(
+            f"{several} of [generate] does not change answers, so it may not have a list. Write one value, or one in "
+            "each [[configuration]]."
         )
     lists = {name: value if isinstance(value, list) else [value] for name, value in table.items()}
     found = []

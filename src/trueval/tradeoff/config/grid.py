@@ -28,6 +28,8 @@ STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 RERANK: Final = "+rerank"
+# Where a generator runs.
+PLACES: Final = ("generate.base_url", "generate.device", "generate.dtype")
 METHODS: Final = tuple(f"{name}{end}" for end in ("", RERANK) for name in STAGES_BY_METHOD)
 
 
@@ -133,7 +135,12 @@ def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...
     axes = axes_of([system for _, system in found])
     values = [_values(system) for _, system in found]
     named = [
-        replace(system, name=name, values={each.key: own.get(each.key) for each in axes})
+        replace(
+            system,
+            name=name,
+            values={each.key: own.get(each.key) for each in axes},
+            generators=tuple(each._replace(system=name) for each in system.generators),
+        )
         for name, own, (_, system) in zip(_names(found, axes), values, found, strict=True)
     ]
     return tuple({repr(_decides(each)): each for each in reversed(named)}.values())[::-1]
@@ -176,7 +183,8 @@ def _values(system: System) -> dict[str, object]:
 
 
 def _decides(system: System) -> tuple[object, ...]:
-    return system.method, system.rewrite, system.settings, system.contexts, system.generators
+    generators = tuple(each._replace(system="") for each in system.generators)
+    return system.method, system.rewrite, system.settings, system.contexts, generators
 
 
 def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
@@ -201,7 +209,10 @@ def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
                     "scoring = 'both' makes two runs of a pipeline. In a sweep write ['high', 'low']."
                 )
             for rewrite in choice.rewrites:
-                generators = tuple(AnsweringGenerator(k, each) for each in choice.generators for k in choice.contexts)
+                alone = bool(choice.name) and len(choice.generators) == 1
+                generators = tuple(
+                    AnsweringGenerator(k, each, alone=alone) for each in choice.generators for k in choice.contexts
+                )
                 yield System("", method, rewrite, settings, choice.contexts, {}, generators)
 
 
@@ -275,12 +286,20 @@ def _key_of(axis: GridAxis) -> str:
 
 
 def generator_axes(systems: Sequence[System]) -> tuple[GridAxis, ...]:
-    """The keys that differ between generators."""
+    """The keys that differ between generators; of a server and a machine, only where nothing else differs."""
     different: dict[str, dict[str, Any]] = {}
-    for generator in (each for system in systems for each in system.generators):
-        for key, value in generator.axes.items():
+    every = [each.axes for system in systems for each in system.generators]
+    for axes in every:
+        for key, value in axes.items():
             different.setdefault(key, {})[repr(value)] = value
-    return tuple(GridAxis(key, tuple(values.values())) for key, values in different.items() if len(values) > 1)
+    keys = [key for key, values in different.items() if len(values) > 1]
+    for place in PLACES:
+        others = [key for key in keys if key != place]
+        if len({repr([each[key] for key in others]) for each in every}) == len(
+            {repr([each[key] for key in keys]) for each in every}
+        ):
+            keys = others
+    return tuple(GridAxis(key, tuple(different[key].values())) for key in keys)
 
 
 def generator_name(generator: AnsweringGenerator, axes: Sequence[GridAxis]) -> str:

@@ -16,18 +16,13 @@ from trueval.answers.generation.question_contexts import ContextOrders, context_
 from trueval.errors import InputError
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.run import Run
-from trueval.tradeoff.config.answers_plan import AnsweringGenerator, AnswersPlan
+from trueval.tradeoff.config.answers_plan import OF_THE_CALL, AnsweringGenerator, AnswersPlan
 from trueval.tradeoff.config.grid import GridAxis, System, generator_name
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs
 from trueval.tradeoff.runner.system_store import KEY_LENGTH, SystemStore
 
 FOLDER: Final = "answers"
-# Keys of [generate] that do not affect an answer.
-OF_THE_CALL: Final = (
-    *("api_key_env", "timeout", "concurrency", "max_cost", "book"),
-    *("price_per_million_input", "price_per_million_output"),
-)
 
 
 class AskedSystem(NamedTuple):
@@ -135,7 +130,8 @@ def has_reference(about: Mapping[str, Any]) -> bool:
 
 def name_of(system: System, generator: AnsweringGenerator, axes: Sequence[GridAxis]) -> str:
     """Name of an answered system: the system, what differs between generators, and K."""
-    return " ".join(filter(None, (system.name, generator_name(generator, axes), f"K={generator.k}")))
+    told = "" if generator.alone else generator_name(generator, axes)
+    return " ".join(filter(None, (generator.system or system.name, told, f"K={generator.k}")))
 
 
 def answered_key(system: str, generator: AnsweringGenerator) -> str:

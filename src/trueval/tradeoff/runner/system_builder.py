@@ -188,9 +188,12 @@ class SystemBuilder:
                     continue
                 other = found[first]
                 more = [k for k in system.contexts if k not in other.contexts]
-                generators = [each for each in system.generators if each not in other.generators]
+                known = other.generators
+                generators = [each for each in system.generators if not any(map(each.asks_as, known))]
                 contexts = tuple(sorted((*other.contexts, *more)))
                 found[first] = replace(other, contexts=contexts, generators=(*other.generators, *generators))
+                if generators:  # its answers are its own
+                    continue
                 looked = f" K={', '.join(map(str, more))} is looked at there." if more else ""
                 told = f"it finds the same as {other.name}: what differs decides nothing here.{looked}"
                 self.left_out.append(Reason(system.name, told, key))
