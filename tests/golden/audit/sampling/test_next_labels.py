@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
+from tests.golden import small
 
 import trueval as tv
 from trueval.comparison.labels.audit_sample import AuditSample
@@ -19,6 +21,8 @@ from trueval.golden.audit.sampling.next_labels import next_labels
 from trueval.golden.audit.sampling.next_labels_result import NextLabels
 from trueval.golden.audit.sampling.sample_drawing import SampleChoices, open_audit
 from trueval.golden.audit.server.session import SessionTasks, audit
+from trueval.golden.build.build import build
+from trueval.golden.build.golden_plan import GoldenPlan
 
 QUERIES, DOCUMENTS = 40, 25
 RUNS = ("a.trec", "b.trec", "c.trec")
@@ -230,6 +234,21 @@ def test_grades_of_people_must_be_on_the_scale_and_those_that_lack_are_skips(pla
             measure="DCG@5",
             budget=300,
         )
+
+
+def test_a_golden_set_has_its_own_folder_scale_and_measure(tmp_path: Path) -> None:
+    need("bm25s", extra="retrieval")
+    plan = small.written(tmp_path, f"{small.LABELS}\nnoise = 0.5")
+    build(GoldenPlan.read(plan), tmp_path / "golden", cache=tmp_path / "cache")
+    judged = tv.Judgments.read(tmp_path / "golden").frame
+    ranked = [f"{q} Q0 {d} 1 {at} other" for at, (q, d) in enumerate(judged.select("query_id", "doc_id").rows())]
+    (tmp_path / "other.trec").write_text("\n".join([*ranked, "q0 Q0 nothing-judged 1 -1 other"]) + "\n")
+    runs = [str(tmp_path / "golden" / "top.trec"), str(tmp_path / "other.trec")]
+    found = next_labels(tmp_path / "golden", runs, measure="P4+@3", budget=50, collection=str(tmp_path / "c"))
+    assert (found.measure, found.folder, found.state) == ("P4+@3", "next", "waiting")
+    assert json.loads((tmp_path / "golden" / "next" / "sample.json").read_text())["scale"] == [1, 5]
+    again = next_labels(tmp_path / "golden", runs, collection=str(tmp_path / "c"))
+    assert again.to_dict() == found.to_dict()
 
 
 def test_runs_that_no_labels_tell_apart_need_none(place: Path) -> None:
