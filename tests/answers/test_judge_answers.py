@@ -165,7 +165,7 @@ def test_the_key_is_in_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         found = judge_answers(log, tmp_path / "out", plan(server, api_key_env="ANSWERS_KEY"))
         assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
     assert found.missing == 0
-    for path in (tmp_path / "out").iterdir():
+    for path in (each for each in (tmp_path / "out").rglob("*") if each.is_file()):
         assert KEY.encode() not in path.read_bytes(), path.name
 
 

@@ -107,7 +107,7 @@ def read_judged(source: Source, log: AnswerLog) -> JudgedCells:
     """Read the judged table of a log.
 
     Args:
-        source: a path, "-" for standard input, or an open file of JSON lines.
+        source: a path, "-" for standard input, or an open file of JSON lines; or people.jsonl of an audit.
 
     Raises:
         InputError: a line is bad, or about a claim or passage that the log does not have; with file, line and key.
@@ -116,9 +116,30 @@ def read_judged(source: Source, log: AnswerLog) -> JudgedCells:
     by_query = {answer.query: answer for answer in log.answers}
     found: dict[Cell, tuple[int, ...]] = {}
     for row in unread_lines(content):
-        cell, code = _read(row.values, row.place, by_query)
+        cell, code = _read(_as_cell(row.values), row.place, by_query)
         found[cell] = (*found.get(cell, ()), code)
     return JudgedCells(found, content.source)
+
+
+def document_of(cell: Cell) -> str:
+    """The id that an audit has for a cell."""
+    return f"{cell.of}:{cell.claim}:{cell.against}:{cell.query}"
+
+
+def _as_cell(row: Mapping[str, object]) -> Mapping[str, object]:
+    """A line of people.jsonl as one of a table; other lines as they are.
+
+    >>> _as_cell({"task": "grade", "query": "q1", "document": "answer:1:2:q1", "grade": Literal("4")})["label"]
+    'supported'
+    """
+    document, grade = row.get("document"), row.get("grade")
+    if row.get("task") != "grade" or not isinstance(document, str):
+        return row
+    of, claim, against, _ = (*document.split(":", 3), "", "", "", "")[:4]
+    place = _number(grade, len(LABELS))
+    passage = Literal(against) if against.isdigit() else against
+    label = None if place is None else LABELS[place - 1]
+    return {"query": row.get("query"), "of": of, "claim": Literal(claim), "against": passage, "label": label}
 
 
 def _read(row: Mapping[str, object], place: Place, answers: Mapping[str, LoggedAnswer]) -> tuple[Cell, int]:

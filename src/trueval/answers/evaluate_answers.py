@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from trueval.comparison.compare_choices import CompareChoices
 
 LISTED: Final = 200  # questions whose claims a result holds
+PEOPLE: Final = "people.jsonl"  # of an audit's folder
 
 
 class JudgedLog(NamedTuple):
@@ -128,7 +130,8 @@ def evaluate_answers(
         log: log of answers, or where it is.
         judged: judged table, or where it is; None for measures without a judge.
         measures: names; None for all that can be computed.
-        people: table with people's labels; questions of which every cell is labeled count.
+        people: table with people's labels, or the folder of their audit (claim_audit.py); questions of which every cell
+            is labeled count.
         clusters: id of a question → its cluster, or a file; those of the log by default.
         level: of the intervals.
 
@@ -151,6 +154,8 @@ def evaluate_answers(
     if groups is None and found.log.clusters:
         groups = Clusters(found.log.clusters, found.log.source)
     codes = np.arange(len(found.log.answers)) if groups is None else groups.codes(found.log.query_ids)
+    if isinstance(people, str | Path) and Path(people).is_dir():  # of an audit
+        people = str(Path(people) / PEOPLE)
     by_people = None if people is None else JudgedLog.of(found.log, people)
     # A question without cells has the same value under all labels: nobody labels it, and none is drawn.
     settled = np.array([next(cells_of(answer), None) is None for answer in found.log.answers], dtype=bool)

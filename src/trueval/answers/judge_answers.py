@@ -19,6 +19,8 @@ import numpy as np
 
 from trueval.answers.answer import AnswerLog, LoggedAnswer
 from trueval.answers.answer_logs import read_answers
+from trueval.answers.claim_audit import FOLDER as AUDIT
+from trueval.answers.claim_audit import write_audit
 from trueval.answers.claim_table import LABELS, MISSING, Cell, JudgedCells, cells_of, read_judged, texts_of
 from trueval.collection import text_hash
 from trueval.errors import InputError
@@ -94,7 +96,8 @@ def judge_answers(
         begin: called with the name of each stage; the returned function is called with its progress.
 
     Returns:
-        What was judged; the table is table.jsonl of the folder, which `evaluate_answers` reads.
+        What was judged; the table is table.jsonl of the folder, which `evaluate_answers` reads. Its folder audit has
+            the cells as trueval golden audit has people grade them (claim_audit.py).
 
     Raises:
         InputError: the log is bad, the judge cannot be asked, or the money is spent; what was answered is kept.
@@ -110,7 +113,9 @@ def judge_answers(
     read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     account = open_account(folder / SENT, plan.values["max_cost"] if max_cost is None else max_cost)
-    return fill_table(read, folder, plan, account, ledger=ledger, begin=begin)
+    found = fill_table(read, folder, plan, account, ledger=ledger, begin=begin)
+    write_audit(read, folder / AUDIT)
+    return found
 
 
 def fill_table(

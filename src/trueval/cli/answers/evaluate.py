@@ -46,7 +46,8 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="TABLE",
-            help="What people said of questions that were drawn at random, every claim of each: it corrects the judge.",
+            help="What people said of questions that were drawn at random, every claim of each: it corrects the judge. "
+            "Or the folder of their audit.",
             rich_help_panel=JUDGED,
         ),
     ] = None,

@@ -56,6 +56,7 @@ def judge(
 
     Example: trueval answers judge log.jsonl --judge gpt-5-mini --out judged --max-cost 2 --price-in 0.25 --price-out 2
     """
+    from trueval.answers.claim_audit import CELLS, FOLDER
     from trueval.answers.judge_answers import estimate_judging, judge_answers
     from trueval.golden.build.build import LEDGER
     from trueval.report.formats import to_json
@@ -76,3 +77,7 @@ def judge(
     told = f"{found.cells - found.missing:,} of {found.cells:,} cells in {found.usage.calls:,} calls{cost}"
     say(f"{found.judge} judged {told}.", err=False)
     say(f"Next: trueval answers evaluate {log} --judged {found.table}", err=False)
+    audit = found.table.parent / FOLDER
+    if (audit / CELLS).is_file():
+        chosen_by = "--design queries --scale 1-4"
+        say(f"People: trueval golden audit {audit / CELLS} --collection {audit} {chosen_by} --out people", err=False)
