@@ -30,6 +30,7 @@ SMALL = {
     "routing.py --help": "--cache CACHE",  # one collection takes an hour
     "scale.py --documents 100000 --queries 5 --only standings --rounds 1 --on processes": "| standings | processes |",
     "small_calls.py --calls 5": "pytrec_eval, from arrays",
+    "tie_cost.py --most 30": "30 documents, ",
     "traces.py --spans 20 --rounds 1": "| gen_ai documents | ",
 }
 
