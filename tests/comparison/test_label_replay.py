@@ -282,6 +282,16 @@ def real_runs() -> tuple[list[Run], pl.DataFrame]:
     return runs, people.with_columns(pl.col("grade").fill_null(0.0).clip(0, 3)).sort("query_id", maintain_order=True)
 
 
+def middle(shares: np.ndarray) -> str:
+    """Their median in percent; a dash where there are none."""
+    return f"{np.median(shares):.0%}" if len(shares) else "-"
+
+
+def mean_of(which: np.ndarray) -> str:
+    """The share that is true in percent; a dash where there are none."""
+    return f"{which.mean():.1%}" if len(which) else "-"
+
+
 @pytest.mark.evidence
 @pytest.mark.parametrize("measure", MEASURES)
 def test_real_runs_and_judges_that_err_as_those_of_llmjudge(measure: str) -> None:
@@ -312,11 +322,11 @@ def test_real_runs_and_judges_that_err_as_those_of_llmjudge(measure: str) -> Non
         separated, clear = np.abs(z) > limit, np.abs(z) > limit + 1
         print(
             f"{measure}, {way}: {len(rows)} pairs by judges, {separated.mean():.0%} separated by all labels; median "
-            f"{np.median(share[separated]):.0%} of labels for these (clear {np.median(share[clear]):.0%}), same "
-            f"verdict {(sign == np.sign(z))[separated].mean():.1%} (clear {(sign == np.sign(z))[clear].mean():.1%}), "
+            f"{middle(share[separated])} of labels for these ({int(clear.sum())} clear: {middle(share[clear])}), same "
+            f"verdict {mean_of((sign == np.sign(z))[separated])} (clear {mean_of((sign == np.sign(z))[clear])}), "
             f"wrong direction {int(((sign != 0) & (sign != np.sign(z))).sum())}; others: "
-            f"{(sign != 0)[~separated].mean():.1%} decided, {told[~separated].mean():.0%} told that labels cannot "
-            f"decide, {np.median(share[~separated]):.0%} of labels"
+            f"{mean_of((sign != 0)[~separated])} decided, {mean_of(told[~separated])} told that labels cannot "
+            f"decide, {middle(share[~separated])} of labels"
         )
     ours = np.array([row[0] for row in found["ours"]])
     other = np.array([row[0] for row in found["random"]])

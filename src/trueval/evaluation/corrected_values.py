@@ -178,7 +178,7 @@ class AuditSummary:
     Attributes:
         folder: its name.
         labels: whose labels the other values of the results use: "judge", "corrected", "people" or "people-first".
-        design: "queries" or "documents".
+        design: "queries", "documents" or "poisson".
         target: as in `CorrectedValue`.
         level: level of the intervals.
         sampled: number of units that people graded: queries or passages.
