@@ -170,10 +170,17 @@ def commands(page: str) -> Iterator[tuple[list[str], bool]]:
             for line in re.sub(r"\\\n\s*", " ", text).splitlines():
                 found = re.match(r"(?:\$ )?(?:\w+=\S+ )*(trueval [^-].*)", line.strip())
                 if found and " [--" not in line:  # a synopsis
-                    yield shlex.split(re.split(r"\s+#|\s*[|>]|\s2>", found[1])[0])[1:], True
+                    yield shlex.split(before(r"\s+#|\s*[|>]|\s2>", found[1]))[1:], True
     for text in re.findall(r"(?<!`)`(trueval [^`-][^`]*)`(?!`)", BLOCK.sub("", page)):
         if " [--" not in text:
-            yield shlex.split(re.split(r"\s*[|>]", text)[0])[1:], False
+            yield shlex.split(before(r"\s*[|>]", text))[1:], False
+
+
+def before(end: str, text: str) -> str:
+    """The text before an end that stands outside of quotes."""
+    masked = re.sub(r"""(["']).*?\1""", lambda found: "x" * len(found[0]), text)
+    found = re.search(end, masked)
+    return text if found is None else text[: found.start()]
 
 
 def refusal(words: list[str]) -> str:

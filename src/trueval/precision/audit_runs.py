@@ -32,9 +32,8 @@ def read_regime(name: str) -> Regime:
     Raises:
         PolicyError: the name has no format, or one that is unknown.
 
-    >>> read_regime("minilm:bfloat16"), read_regime("minilm:bfloat16:float32").label
-    (Regime(model='minilm', scoring='as read', model_dtype='bfloat16', scoring_format='bfloat16', index_dtype=None), \
-'bfloat16_float32')
+    >>> read_regime("minilm:bfloat16").name, read_regime("minilm:bfloat16:float32").label
+    ('minilm bfloat16_bfloat16', 'bfloat16_float32')
     """
     model, *formats = name.split(":")
     if not model or len(formats) not in (1, 2):
