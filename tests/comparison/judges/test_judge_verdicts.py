@@ -184,3 +184,15 @@ def test_a_lead_in_ndcg_is_robust_where_few_labels_can_be_wrong_and_ends_where_m
     for verdict in bounded_verdicts(runs, found.judge, few, measures, OURS)[0]:
         assert verdict.verdict == "depends on the judge"
         assert verdict.low < 0
+
+
+@pytest.mark.filterwarnings("ignore:.*finds nothing relevant")
+def test_measures_of_a_threshold_that_no_grade_reaches_have_no_difference() -> None:
+    found = world(np.random.default_rng(3), "documents", queries=10, documents=6, size=20)
+    for error in ("bounded", "by-system"):
+        verdicts, _ = bounded_verdicts(
+            found.runs, found.judge, found.audit, parse_list("R(rel=9)@5 P(rel=9)@5"), OURS, error=error
+        )
+        for verdict in verdicts:
+            assert (verdict.verdict, verdict.low, verdict.high, verdict.turning) == ("no difference", 0, 0, None)
+            assert "-" not in f"{verdict.low}{verdict.high}"

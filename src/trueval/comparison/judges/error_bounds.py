@@ -41,6 +41,28 @@ class AuditCounts(NamedTuple):
     population: Floats
     grades: Floats
 
+    def open_bounds(self, bounds: ErrorBounds, classes: Ints) -> ErrorBounds:
+        """Bounds on the passages without people's labels.
+
+        Args:
+            bounds: bounds on all passages.
+            classes: [row of the judgments] index of its class; below 0 for rows of no class.
+        """
+        seen = np.zeros(bounds.least.shape, dtype=np.int64)
+        np.add.at(seen, (classes[self.rows], self.grade), 1)
+        return bounds._replace(least=bounds.least - seen, most=bounds.most - seen)
+
+
+def classes_by_system(apart: Floats, grade: Ints) -> Ints:
+    """[row] classes by grade and by the run that a passage favors, or none.
+
+    Args:
+        apart: [row] weight of the passage in one run less that in the other.
+        grade: [row] index of the judge's grade; below 0 where it gave none, which have no class.
+    """
+    side = np.where(apart > 0, 0, np.where(apart < 0, 1, 2))
+    return np.where(grade >= 0, 3 * grade + side, -1).astype(np.int64)
+
 
 def bound_errors(audit: AuditCounts, classes: Ints, level: float) -> ErrorBounds:
     """Bounds on the number of passages of each class and grade.

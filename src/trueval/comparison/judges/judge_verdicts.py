@@ -149,7 +149,7 @@ def bounded_verdicts(
         runs: two or more, with different names.
         judgments: the judge's, unchanged since the sample was drawn.
         audited: people's labels of a sample of them.
-        measures: measures; those that are no sums over passages are refused.
+        measures: measures; those that are no sums over passages, nor such a sum over its best order, are refused.
         policy: policy of the evaluation.
         error: "bounded": by grade of the judge; "by-system": apart for the passages that favor either run.
         level: chance that the bounds hold, all together.
@@ -192,7 +192,7 @@ def bounded_verdicts(
     for measure, known in sums:
         for first, second in pairs:
             bound: Any = RatioBounds if isinstance(known[first], RatioWeights) else PairBounds
-            pair = bound.of(measure, known[first], known[second], classes, counts)
+            pair = bound.of(measure, known[first], known[second], classes)
             own = classes if by_grade else pair.by_system()
             bounds = by_grade or bound_errors(counts, own, of_each)
             found.append(pair.verdict(runs[first].name, runs[second].name, own, bounds, counts))

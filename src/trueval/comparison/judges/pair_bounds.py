@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.judges.error_bounds import AuditCounts
+from trueval.comparison.judges.error_bounds import AuditCounts, classes_by_system
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, BoundedVerdict
 from trueval.comparison.judges.worst_labels import ErrorBounds, labels_to_turn, worst_difference
 from trueval.comparison.labels.both_labels import Sides
@@ -19,7 +19,13 @@ from trueval.standings.standings import Floats, Ints
 
 
 def gain_weights(side: Sides, measure: Measure, grades: Floats) -> GainWeights | str:
-    """The worth of passages to a run; or why the measure has none."""
+    """The worth of passages to a run; or why the measure has none.
+
+    Args:
+        side: the run under both labels.
+        measure: a sum over passages.
+        grades: [grade] the scale, ascending.
+    """
     if measure.name in NORMALIZED:
         return f"its norm depends on the labels too, so that it is no sum over them; take {NORMALIZED[measure.name]}"
     if measure.name not in ADDITIVE:
@@ -54,9 +60,7 @@ class PairBounds(NamedTuple):
     direction: float
 
     @classmethod
-    def of(
-        cls, measure: Measure, first: GainWeights, second: GainWeights, classes: Ints, counts: AuditCounts
-    ) -> PairBounds:
+    def of(cls, measure: Measure, first: GainWeights, second: GainWeights, classes: Ints) -> PairBounds:
         """The pair, with the run in the lead first."""
         there = first.there & second.there
         number = max(int(there.sum()), 1)
@@ -73,8 +77,7 @@ class PairBounds(NamedTuple):
 
     def by_system(self) -> Ints:
         """[row] classes by grade and by the run that a passage favors, or none."""
-        side = np.where(self.weights > 0, 0, np.where(self.weights < 0, 1, 2))
-        return np.where(self.classes >= 0, 3 * self.classes + side, -1).astype(np.int64)
+        return classes_by_system(self.weights, self.classes)
 
     def verdict(
         self, first: str, second: str, classes: Ints, bounds: ErrorBounds, counts: AuditCounts
@@ -88,9 +91,7 @@ class PairBounds(NamedTuple):
             bounds: how many passages of each class have each grade.
             counts: people's labels, which every table keeps.
         """
-        seen = np.zeros(bounds.least.shape, dtype=np.int64)
-        np.add.at(seen, (classes[counts.rows], counts.grade), 1)
-        open_bounds = bounds._replace(least=bounds.least - seen, most=bounds.most - seen)
+        open_bounds = counts.open_bounds(bounds, classes)
         classes, said = classes.copy(), self.gains[counts.grade]
         classes[counts.rows] = -1
 

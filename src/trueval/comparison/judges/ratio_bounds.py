@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.judges.error_bounds import AuditCounts
+from trueval.comparison.judges.error_bounds import AuditCounts, classes_by_system
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, UNDECIDED, BoundedVerdict
 from trueval.comparison.judges.pair_bounds import gain_weights
 from trueval.comparison.judges.worst_labels import ErrorBounds
@@ -103,11 +103,8 @@ class RatioBounds(NamedTuple):
     direction: float
 
     @classmethod
-    def of(
-        cls, measure: Measure, first: RatioWeights, second: RatioWeights, grade: Ints, counts: AuditCounts
-    ) -> RatioBounds:
+    def of(cls, measure: Measure, first: RatioWeights, second: RatioWeights, grade: Ints) -> RatioBounds:
         """The pair, with the run in the lead first, by the judge's labels."""
-        del counts  # people's labels count in the verdict
         number = max(int((first.sums.there & second.sums.there).sum()), 1)
         pair = cls(measure, first, second, grade, number, 0.0, 1.0)
         difference = pair._quotients(first.sums.expected, second.sums.expected, grade, grade).difference(
@@ -118,9 +115,7 @@ class RatioBounds(NamedTuple):
 
     def by_system(self) -> Ints:
         """[row] classes by grade and by the run that a passage favors, or none."""
-        apart = self.lead.sums.expected - self.other.sums.expected
-        side = np.where(apart > 0, 0, np.where(apart < 0, 1, 2))
-        return np.where(self.grade >= 0, 3 * self.grade + side, -1).astype(np.int64)
+        return classes_by_system(self.lead.sums.expected - self.other.sums.expected, self.grade)
 
     def verdict(
         self, first: str, second: str, classes: Ints, bounds: ErrorBounds, counts: AuditCounts
@@ -134,11 +129,8 @@ class RatioBounds(NamedTuple):
             bounds: how many passages of each class have each grade.
             counts: people's labels, which every table keeps.
         """
-        seen = np.zeros(bounds.least.shape, dtype=np.int64)
-        counted = self._rows()
+        counted, open_bounds = self._rows(), counts.open_bounds(bounds, classes)
         audited = counted[counts.rows]
-        np.add.at(seen, (classes[counts.rows], counts.grade), 1)
-        open_bounds = bounds._replace(least=bounds.least - seen, most=bounds.most - seen)
         # Errors may all be in queries that do not count, or in those that do.
         outside = np.bincount(classes[~counted & (classes >= 0)], minlength=len(bounds.least))
         known = np.bincount(classes[counts.rows[~audited]], minlength=len(bounds.least))
@@ -163,7 +155,7 @@ class RatioBounds(NamedTuple):
         verdict = ROBUST if low > NO_DIFFERENCE else DEPENDS if reached <= NO_DIFFERENCE else UNDECIDED
         if abs(self.difference) <= NO_DIFFERENCE:
             verdict = EQUAL
-        begin, end = sorted((self.direction * low, self.direction * best))
+        begin, end = sorted((self.direction * low + 0.0, self.direction * best + 0.0))  # + 0: no minus zero
         with_ties = self.direction * min(with_ties, worst.low) / self.number
         judged = int((self.grade >= 0).sum())
         return BoundedVerdict(

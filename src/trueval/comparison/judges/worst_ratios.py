@@ -139,7 +139,8 @@ def worst_ratio(sums: RatioSums, bounds: ErrorBounds, steps: int = STEPS) -> Wor
         if found >= reached:
             break
         reached = found
-    if (bounds.most > 0).sum(axis=1).max(initial=0) <= 1:  # there is one table
+    # There is one table, or no grade has a gain.
+    if (bounds.most > 0).sum(axis=1).max(initial=0) <= 1 or not (sums.gains > 0).any():
         return WorstRatio(reached, reached)
     dual = _Dual.of(sums, bounds)
     prices = dual.first_prices()
