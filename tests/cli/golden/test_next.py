@@ -40,6 +40,12 @@ def test_from_the_first_batch_to_the_decision(trueval: Any, place: Path) -> None
     corrected = trueval(*line.split()[1:], columns=200)
     assert corrected.status == 0, corrected.err
     assert "design poisson" in corrected.out
+    # Labels that equal chances would draw say nothing of a batch that is drawn where labels decide.
+    assert "--size" not in corrected.out
+    assert "more labels" not in corrected.out
+    planned = trueval(*line.split()[1:], "--width", "0.1")
+    assert planned.status == 2
+    assert "--width plans labels that are drawn with equal chances" in " ".join(planned.err.split())
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "markdown", "latex"])

@@ -10,6 +10,7 @@ from trueval.comparison.labels.audit_planning import labels_needed, width_after
 from trueval.comparison.labels.audit_sample import ALL_QUERIES
 from trueval.comparison.labels.both_labels import LabelSets
 from trueval.comparison.labels.label_source import JUDGE
+from trueval.errors import PolicyError
 from trueval.evaluation.corrected_values import (
     AuditSummary,
     CorrectedRun,
@@ -101,14 +102,21 @@ def add_label_plans(found: CorrectedResults, audit: AuditSummary, width: float |
             each.
 
     Raises:
-        PolicyError: the width is not above 0.
+        PolicyError: the width is not above 0, or the audit was drawn for a decision.
     """
+    if width is not None and audit.design == "poisson":
+        raise PolicyError(
+            "--width plans labels that are drawn with equal chances, and this audit was drawn where they decide. Leave "
+            "it out; trueval golden next draws more until the decision holds."
+        )
     planned = found.to_result(lambda each: _plan(each, width))
     return replace(planned, audit=audit, width=width)
 
 
 def _plan(correction: Correction, width: float | None) -> LabelPlan | None:
     """The labels needed for a width, and how the width falls as more is graded; None where it cannot fall."""
+    if correction.design == "poisson":  # the next chances follow a decision, which is not known here
+        return None
     # An interval of width 0, of two equal runs, cannot become narrower; NaN is that of none.
     if correction.refused is not None or not correction.corrected.width > 0:
         return None
