@@ -73,6 +73,7 @@ class Check:
             other verdict, and where the run holds the rows of its baseline.
         concentration: the few queries that the interval of a drop rests on; None where many carry it, or where the
             interval is by bets.
+        shared: half width of what repeats and labels add to the interval, by a budget; None without one.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Check:
     labels: str = "judge"
     rare_losses: RareLosses | None = None
     concentration: Concentration | None = None
+    shared: float | None = None
 
     def to_dict(self) -> dict[str, object]:
         """The check as a dict, as in the JSON of a run."""
@@ -102,7 +104,8 @@ class Check:
             "rare_losses": None if self.rare_losses is None else self.rare_losses.to_dict(),
             "concentration": None if self.concentration is None else self.concentration.to_dict(),
         }
-        return {name: getattr(self, name) for name in NAMES} | rests
+        shared = {} if self.shared is None else {"shared": self.shared}
+        return {name: getattr(self, name) for name in NAMES} | rests | shared
 
 
 def pass_or_fail(passed: bool) -> str:

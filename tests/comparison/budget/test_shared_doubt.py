@@ -17,6 +17,7 @@ from trueval.comparison.budget.budget_result import Budget
 from trueval.comparison.budget.doubt_budget import BudgetChoices, budget_of_scores
 from trueval.comparison.budget.shared_doubt import SharedDoubt, read_budget, shared_doubt
 from trueval.comparison.power.power_analysis import power_of_scores
+from trueval.comparison.views.checks import sentences
 from trueval.errors import InputError, PolicyError
 
 JUDGE = tv.Judgments.from_dict({f"q{at}": {"a": 1, "b": 0} for at in range(40)})
@@ -131,7 +132,11 @@ def test_a_gate_says_what_it_added_and_how_many_queries_are_left_to_need() -> No
     assert (plain.verdict, wide.verdict) == ("worse", "cannot tell")
     added = shared_doubt(found, "nDCG@10").half_width(0.95)
     assert wide.high == pytest.approx(wide.value + math.hypot(plain.high - plain.value, added))
-    assert f"with ±{added:.4f} of repeats and labels in it" in wide.line
+    assert f", with ±{added:.4f} of repeats and labels, does not decide" in wide.line
+    assert wide.shared == wide.to_dict()["shared"] == added
+    assert "shared" not in plain.to_dict()
+    assert any(f"of the budget: ±{added:.4f} of candidate" in line for line in sentences([plain, wide]))
+    assert not any("of the budget" in line for line in sentences([plain]))
     assert wide.needed is None  # the repeats alone leave more than the difference
     with pytest.raises(PolicyError, match="does not go with labels='corrected'"):
         tv.gate(both[0], limits, baseline=both[1], budget=found, labels="corrected", corrected=object())

@@ -180,11 +180,11 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
     if row.better == "lower":
         low, high = 0.0 - high, 0.0 - low  # 0 -: no minus zero
     known = not math.isnan(low)
-    added = 0.0
+    added = None
     if known and rule.budget is not None:
-        shared = shared_doubt(rule.budget, row.measure, row.first, row.second)
-        added = shared.half_width(rule.level_of_one)
-        low, high = shared.widen(row.gain, low, high, rule.level_of_one)
+        doubt = shared_doubt(rule.budget, row.measure, row.first, row.second)
+        added = doubt.half_width(rule.level_of_one)
+        low, high = doubt.widen(row.gain, low, high, rule.level_of_one)
     verdict = verdict_of(low, high, limit.limit, pair.rounding) if known else CANNOT_TELL
     if pair.identical or (pair.same and rule.bets is None):
         verdict = NOT_WORSE
@@ -207,11 +207,12 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
         known and row.realized_bounded,
         row.queries,
         pair.clusters,
-        _queries_needed(row, pair, limit, rule, added) if known and verdict == CANNOT_TELL else None,
+        _queries_needed(row, pair, limit, rule, added or 0.0) if known and verdict == CANNOT_TELL else None,
         rare_losses=rare_losses(pair.worse, pair.units, pair.largest, rule.level_of_one) if says_rare else None,
         concentration=row.concentration if rule.bets is None else None,
+        shared=added,
     )
-    return replace(check, line=_line(check, pair, added))
+    return replace(check, line=_line(check, pair))
 
 
 def _queries_needed(
@@ -237,20 +238,17 @@ def _queries_needed(
     return None if needed is None else max(needed, pair.units + 1)
 
 
-def _line(check: Check, pair: PairedDifference, added: float) -> str:
-    """The finding of a check in words.
-
-    Args:
-        added: half width of what more queries leave.
-    """
+def _line(check: Check, pair: PairedDifference) -> str:
+    """The finding of a check in words."""
     run, measure, limit = check.run, check.measure, check.option
     rare = "" if check.rare_losses is None else f" {check.rare_losses.sentence(pair.unit_name).capitalize()}"
     if pair.same and check.verdict == NOT_WORSE:
         return f"{run}: {measure} is the same on every query as in {check.baseline}, which keeps {limit}.{rare}"
     if check.low is None or check.high is None or check.value is None:
         return f"{run}: {measure} has no interval against {check.baseline}, so {limit} cannot pass."
-    bounds = ", bounded over all orders of ties," if check.bounded else ""
-    bounds += f" with ±{added:.4f} of repeats and labels in it," if added else ""
+    about = ["bounded over all orders of ties"] * check.bounded
+    about += [f"with ±{check.shared:.4f} of repeats and labels"] if check.shared is not None else []
+    bounds = f", {', '.join(about)}," if about else ""
     span = f"the {check.level:.0%} interval of the difference [{check.low:+.4f}, {check.high:+.4f}]{bounds}"
     said = {
         NOT_WORSE: f"{span} keeps {limit}.{rare}",

@@ -83,6 +83,10 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
     """
     yield from (check.line for check in checks if check.bounded or not (check.passed or _is_unclear(check)))
     yield from (said for check in checks for said in _few_queries(check))
+    shared = [check for check in checks if check.shared is not None]
+    if shared:
+        widths = ", ".join(f"±{check.shared:.4f} of {check.run} in {check.measure}" for check in shared)
+        yield f"Intervals hold what repeats and labels vary by, of the budget: {widths}."
     every = [check for check in checks if _is_unclear(check)]
     by_people = [each for each in every if each.labels != JUDGE]
     unclear = [each for each in every if each.labels == JUDGE]
