@@ -22,7 +22,13 @@ from trueval.retrieval.cache import user_cache
 from trueval.standings.kernel import passing
 
 PACKAGE: Final = "trueval"
-GROUPS: Final = ("trueval.commands", "trueval.kinds", "trueval.measures", "trueval.readers")
+GROUPS: Final = (
+    "trueval.commands",
+    "trueval.formats",
+    "trueval.kinds",
+    "trueval.measures",
+    "trueval.readers",
+)
 # Extras for developers of trueval itself.
 OWN: Final = ("dev", "mutants")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import math
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trueval.errors import InputError, PolicyError
+from trueval.plugins import load_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,23 +94,53 @@ _ALL = (
     Format("float8_e5m2", 5, 2, 57344.0),
 )
 FORMATS: Mapping[str, Format] = MappingProxyType({known.name: known for known in _ALL})
-"""Every number format by name, finest first."""
+"""Our number formats by name, finest first."""
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """Every number format by name, finest first: ours, and those that other packages add.
+
+    A package adds one by an entry point of the group `trueval.formats`. Scores and stored vectors can then be rounded
+    to it, and `trueval precision runs` looks for it in the scores of runs.
+
+    Raises:
+        PolicyError: a package adds what is no format, or none whose values float32 has.
+
+    >>> list(formats())[:2]
+    ['float64', 'float32']
+    """
+    added = load_plugins("trueval.formats", Format, FORMATS)
+    single = FORMATS["float32"]
+    for known in added.values():
+        bits = known.exponent_bits, known.mantissa_bits
+        fits = 2 <= bits[0] <= single.exponent_bits and 1 <= bits[1] < single.mantissa_bits
+        if not (known.name.isidentifier() and fits and 0 < known.largest <= single.largest):
+            raise PolicyError(
+                f"The format {known.name!r} of another package must have a name of letters, digits and _, 2 to 8 bits "
+                f"of exponent, 1 to 22 of mantissa and a largest value that float32 has. Got {bits[0]}, {bits[1]} and "
+                f"{known.largest!r}. Mend or uninstall the package that brings it."
+            )
+    return MappingProxyType(dict(sorted({**FORMATS, **added}.items(), key=lambda each: -each[1].mantissa_bits)))
 
 
 def find_format(name: str) -> Format:
     """Return the format of that name.
 
     Raises:
-        PolicyError: the name is not in `FORMATS`; the nearest one is offered.
+        PolicyError: the name is not in `formats()`; the nearest one is offered.
 
     >>> find_format("bfloat16").mantissa_bits
     7
     """
     if name in FORMATS:
         return FORMATS[name]
-    nearest = difflib.get_close_matches(name, FORMATS, n=1, cutoff=0.4)
+    known = formats()
+    if name in known:
+        return known[name]
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    raise PolicyError(f"A number format must be one of {', '.join(FORMATS)}. Got {name!r}.{hint}")
+    raise PolicyError(f"A number format must be one of {', '.join(known)}. Got {name!r}.{hint}")
 
 
 def spacings(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -128,7 +160,7 @@ def spacings(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 
 
 def storage_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype that stores a format; ml_dtypes gives those NumPy lacks.
+    """Return the NumPy dtype that stores a format: ml_dtypes gives those NumPy lacks, float32 holds added ones.
 
     >>> storage_dtype("bfloat16").itemsize
     2
@@ -136,6 +168,8 @@ def storage_dtype(name: str) -> np.dtype[Any]:
     known = find_format(name)
     if known.name in ("float64", "float32", "float16"):
         return np.dtype(known.name)
+    if known.name not in FORMATS:
+        return np.dtype("float32")
     import ml_dtypes
 
     stored: np.dtype[Any] = np.dtype(getattr(ml_dtypes, known.name))
@@ -150,7 +184,7 @@ def round_to(values: ArrayLike, precision: str | float | None, *, saturate: bool
 
     Args:
         values: scores of any shape, float64 or narrower.
-        precision: a name of `FORMATS`, a positive grid width, or None for as they are.
+        precision: a name of `formats()`, a positive grid width, or None for as they are.
         saturate: overflow gives infinity instead of an error.
 
     Returns:

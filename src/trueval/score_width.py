@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from trueval.errors import InputError, PolicyError
-from trueval.numerics import FORMATS, find_format, spacings
+from trueval.numerics import find_format, formats, spacings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class ScoreWidth:
         (ScoreWidth(factor=0.5, unit='ulp(bfloat16)'), '1 ulp(bfloat16)')
         """
         given = str(text).strip()
-        if given in FORMATS:
+        if given.isidentifier() and given in formats():
             return cls(0.5, f"ulp({given})")
         if codes := _CODES.fullmatch(given):
             given = f"0.5 step(int{codes['bits']})"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from trueval.errors import InputError
-from trueval.numerics import find_format, round_to
+from trueval.numerics import FORMATS, find_format, round_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def softmax(logits: Values, format: str, *, strict: bool = False) -> Values:
 
     Args:
         logits: [pair, 2], (no, yes), NumPy or torch, in the model's dtype.
-        format: "float32" keeps the float32 score; a narrower name of `numerics.FORMATS` rounds it once.
+        format: "float32" keeps the float32 score; a narrower name of `numerics.formats()` rounds it once.
         strict: round every step to the format.
 
     Returns:
@@ -87,7 +87,7 @@ def sigmoid(logits: Values, format: str, *, strict: bool = False) -> Values:
 
     Args:
         logits: [pair] or [pair, 1], NumPy or torch, in the model's dtype.
-        format: "float32" keeps the float32 score; a narrower name of `numerics.FORMATS` rounds it once.
+        format: "float32" keeps the float32 score; a narrower name of `numerics.formats()` rounds it once.
         strict: round every step to the format.
 
     Returns:
@@ -126,7 +126,7 @@ def product(
     Args:
         queries: [query, dimension] or one query [dimension], NumPy or torch, in the model's dtype.
         documents: [document, dimension], of the same kind.
-        format: "float32" keeps the float32 score; a narrower name of `numerics.FORMATS` rounds it once.
+        format: "float32" keeps the float32 score; a narrower name of `numerics.formats()` rounds it once.
         normalize: divide by the lengths first; not needed for embeddings that the model normalized.
         strict: round every step to the format.
 
@@ -167,7 +167,7 @@ def softmax_similarity(
     Args:
         queries: [query, dimension] or one query [dimension], NumPy or torch, in the model's dtype.
         documents: [document, dimension], those of the list, at least one.
-        format: "float32" keeps the float32 score; a narrower name of `numerics.FORMATS` rounds it once.
+        format: "float32" keeps the float32 score; a narrower name of `numerics.formats()` rounds it once.
         scale: τ; 20 for vectors of length 1, 1 for sparse ones.
         strict: round every step to the format.
 
@@ -202,7 +202,7 @@ def maxsim(query: Values, documents: Values | Sequence[Values], format: str, *, 
     Args:
         query: [query token, dimension], NumPy or torch, in the model's dtype.
         documents: one [document token, dimension] array per document, padding left out.
-        format: "float32" keeps the float32 score; a narrower name of `numerics.FORMATS` rounds.
+        format: "float32" keeps the float32 score; a narrower name of `numerics.formats()` rounds.
         strict: round every step to the format.
 
     Returns:
@@ -311,6 +311,8 @@ class _Arrays:
             return values
         if not self.tensors:
             return round_to(values, self.format).astype(self.width)
+        if self.format not in FORMATS:  # a format of another package
+            return self.module.from_numpy(round_to(values.cpu().numpy(), self.format)).to(values)
         rounded = values.to(getattr(self.module, self.format)).to(values.dtype)
         # torch may clamp values too large for float8_e4m3fn, which has no infinity, to its largest number.
         beyond = values.abs() > find_format(self.format).reach

@@ -11,7 +11,7 @@ import numpy as np
 
 from trueval.errors import Place
 from trueval.files.source.encoding import is_unicode
-from trueval.numerics import FORMATS, round_to, storage_dtype
+from trueval.numerics import formats, round_to, storage_dtype
 from trueval.precision.npz_archive import read_archive
 from trueval.printable import encodable
 
@@ -56,8 +56,8 @@ def read_logits(path: Path) -> StoredLogits:
             dtype.
     """
     place = Place(encodable(str(path)))
-    arrays = read_archive(str(path), ("query", "doc", "grade", *FORMATS))
-    dtypes = [name for name in FORMATS if name in arrays]
+    arrays = read_archive(str(path), ("query", "doc", "grade", *formats()))
+    dtypes = [name for name in formats() if name in arrays]
     missing = [name for name in ("query", "doc") if name not in arrays] + ([] if dtypes else ["float32"])
     if missing:
         raise place.error(

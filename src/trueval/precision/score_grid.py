@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from trueval.numerics import find_format, round_to, spacings
+from trueval.numerics import find_format, formats, round_to, spacings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,6 @@ RRF: Final = 60  # constant of reciprocal rank fusion
 RANKS: Final = 1000  # ranks of fused lists
 CODES: Final = (4, 8)  # bits of codes
 LOGIT_STEPS: Final = range(2, 17)  # log2 of the steps of differences of logits
-FLOAT_NAMES: Final = ("float8_e5m2", "float8_e4m3fn", "bfloat16", "float16")
 MOST_DECIMALS: Final = 7
 SINGLE: Final = find_format("float32")
 
@@ -227,13 +226,14 @@ def is_decimal(values: Floats, decimals: int) -> Bools:
 @cache
 def _fixed_grids() -> tuple[Grid, ...]:
     """The grids that no score decides."""
+    names = [name for name in tuple(formats())[::-1] if name not in ("float64", SINGLE.name)]  # coarsest first
     return (
-        *(Grid(name, "format", _of_format(name)) for name in FLOAT_NAMES),
+        *(Grid(name, "format", _of_format(name)) for name in names),
         Grid("whole numbers", "decimals", _of_decimals(0)),
         Grid("1 decimal", "decimals", _of_decimals(1)),
         *(Grid(f"{count} decimals", "decimals", _of_decimals(count)) for count in range(2, MOST_DECIMALS + 1)),
         Grid(f"sums of 1/({RRF} + rank)", "rrf", _of_fusion),
-        *(Grid(f"sigmoid of {name}", "logits", _of_logits(name)) for name in FLOAT_NAMES),
+        *(Grid(f"sigmoid of {name}", "logits", _of_logits(name)) for name in names),
         *(
             Grid(f"sigmoid of multiples of {2.0**-step:g}", "logits", _of_logit_steps(2.0**-step))
             for step in LOGIT_STEPS

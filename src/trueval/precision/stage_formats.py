@@ -10,19 +10,27 @@ from trueval.errors import PolicyError, nearest
 from trueval.models.hosted.services import is_hosted
 from trueval.models.loading import DTYPES
 from trueval.models.model_parts import ATTENTION, ModelPart
-from trueval.numerics import FORMATS, find_format
+from trueval.numerics import find_format, formats
 from trueval.retrieval.indexes.dense import QUANTIZERS, Dense
 from trueval.retrieval.indexes.index import read_spec
 from trueval.retrieval.pipeline.config import Settings
 from trueval.specs import format_spec
 
 HIGH: Final = "float32"
-LOW_FORMATS: Final = tuple(name for name in FORMATS if name not in ("float64", HIGH))
 STORAGES: Final = (*QUANTIZERS, "binary", "pq", "opq")
 DEFAULT_STORAGES: Final = ("float16", "bfloat16", "int8")
 CODEBOOKS: Final = ("pq", "opq")
 UNTOUCHED: Final = ("repair", "route", "pipeline", "generate")  # tables that are no stage with a format
 SHARED: Final = "RRF, ties share a rank"
+
+
+def low_formats() -> tuple[str, ...]:
+    """Every number format below float32, finest first.
+
+    >>> low_formats()[:2]
+    ('float16', 'bfloat16')
+    """
+    return tuple(name for name in formats() if name not in ("float64", HIGH))
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ class StageFormats(NamedTuple):
         """
         found = cls(
             ("bfloat16",) if models is None else models,
-            LOW_FORMATS if scores is None else scores,
+            low_formats() if scores is None else scores,
             DEFAULT_STORAGES if vectors is None else vectors,
             tuple(map(ModelPart.parse, dict.fromkeys(parts))),
         )

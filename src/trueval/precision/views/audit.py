@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from trueval.evaluation.label_order import LEAST_CHANCE
-from trueval.numerics import FORMATS
+from trueval.numerics import formats as number_formats
 from trueval.precision.audit_result import (
     LabelOrder,
     PrecisionAudit,
@@ -124,10 +124,15 @@ def view(result: PrecisionAudit) -> View:
 def formats(regime: RegimeEntry) -> str:
     """The formats of a regime in short: model → scores, and a part of the model and the index where they differ."""
     own, _, form = regime.part.partition("=")
-    part = f" ({own} {SHORT[form]})" if own else ""
-    text = f"{SHORT[regime.model_dtype]}{part} → {SHORT[regime.scoring_format]}"
+    part = f" ({own} {_short(form)})" if own else ""
+    text = f"{_short(regime.model_dtype)}{part} → {_short(regime.scoring_format)}"
     index = regime.index_dtype
-    return text if index in (None, regime.model_dtype) else f"{text}, index {SHORT[str(index)]}"
+    return text if index in (None, regime.model_dtype) else f"{text}, index {_short(str(index))}"
+
+
+def _short(name: str) -> str:
+    """The short name of a format; one of another package has its own."""
+    return SHORT.get(name, name)
 
 
 def _names(result: PrecisionAudit) -> list[str]:
@@ -355,7 +360,7 @@ def _example(result: PrecisionAudit) -> Iterator[Section]:
     name = f"{low.model}, {formats(low)}"
     title = f"Query {example.query}: ties that decide"
     told = f"The first {len(example.documents)} of {example.count} documents of query {example.query} by {name}"
-    names = (formats(low), f"{SHORT[low.model_dtype]} → {SHORT[REFERENCE]}")
+    names = (formats(low), f"{_short(low.model_dtype)} → {_short(REFERENCE)}")
     figure = Figure("precision-example", title, f"{told}, tied ones joined.", partial(groups_plot, example, names))
     values = f"{FRACTION.plain(example.lowest)} to {FRACTION.plain(example.highest)}"
     words = (
@@ -368,7 +373,7 @@ def _example(result: PrecisionAudit) -> Iterator[Section]:
 def _layouts(result: PrecisionAudit) -> Section:
     """The bits of the formats that the audit has, widest first."""
     used = {name for each in result.regimes for name in (each.model_dtype, each.scoring_format, each.index_dtype)}
-    names = [name for name in FORMATS if name in used]
+    names = [name for name in number_formats() if name in used]
     about = "Bits of sign, exponent and mantissa in each format, and how many of its values lie between 1/2 and 1."
     figure = Figure("precision-formats", "Bits of each format", about, partial(layout_plot, names))
     words = "Where a format has fewer values than a list has documents, documents tie."

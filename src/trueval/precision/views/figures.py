@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trueval.numerics import FORMATS, resolution
+from trueval.numerics import find_format, resolution
 from trueval.precision.audit_result import CutoffCurve, GroupSize, RegimeEntry
 from trueval.precision.tie_example import ExampleDocument, TieExample
 from trueval.report.figures import NARROW, RUN_TONES, Chart, ChartRow, axis_domain, tone
@@ -145,7 +145,7 @@ def layout_plot(names: Sequence[str], width: int, *, title: str = "") -> Chart:
     """The bits of each format, and how many of its values lie between one half and one, where top scores are.
 
     Args:
-        names: names in `trueval.numerics.FORMATS`.
+        names: names of number formats.
         width: CSS pixels of the whole plot.
         title: above the plot.
     """
@@ -154,7 +154,7 @@ def layout_plot(names: Sequence[str], width: int, *, title: str = "") -> Chart:
     rows: list[ChartRow] = []
     ends: list[ChartRow] = []
     for name in names:
-        known = FORMATS[name]
+        known = find_format(name)
         at = 0
         for part, bits in zip(BITS, (1, known.exponent_bits, known.mantissa_bits), strict=True):
             told = f"{name}: {bits} bits of {part}" if bits > 1 else f"{name}: 1 bit of {part}"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field
 
 from trueval.files.toml_tables import AS_GIVEN, AS_LIST, AS_TUPLE, Count, Number, OneOf, Table, Text, key
-from trueval.numerics import FORMATS
+from trueval.numerics import formats
 from trueval.score_width import ScoreWidth
 
 Texts = Annotated[list[str], Field(min_length=1), AS_LIST, AS_TUPLE]
@@ -83,7 +83,7 @@ class IndexTable(Table):
     spec: Text = key("flat", "the dense index")
     depth: Count = key(100, "documents that the stage gives for each query")
     # Beside the formats of scores: those of the index itself, or the model's own dtype.
-    scoring: Annotated[str, OneOf(("index", "model", *FORMATS))] = key(
+    scoring: Annotated[str, OneOf(("index", "model", *formats()))] = key(
         "index", "format of the scores, computed anew from the embeddings; or the index's own"
     )
 
@@ -124,7 +124,7 @@ class Deduplicate(Table):
 
 
 class _Reranker(_Model):
-    scoring: Annotated[str, OneOf(("float32", "model", *(form for form in FORMATS if form != "float32")))] = key(
+    scoring: Annotated[str, OneOf(("float32", "model", *(form for form in formats() if form != "float32")))] = key(
         "float32", "of the scores"
     )
     depth: Count = key(50, "documents of each list that are scored")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.numerics import find_format, round_to
+from trueval.numerics import FORMATS, find_format, round_to
 from trueval.retrieval.tiles.numpy_tiles import SLACK
 
 Ints = NDArray[np.int64]
@@ -86,9 +86,9 @@ class TensorProducts:
         """
         if form in ("float32", "float64"):
             return values
-        if values.dtype == self.torch.float64:  # torch rounds by way of float32, so twice
-            given = values.cpu().numpy()
-            return self.torch.from_numpy(round_to(given, form)).to(values.device)
+        if values.dtype == self.torch.float64 or form not in FORMATS:
+            # Of float64 torch rounds by way of float32, so twice; formats of other packages it does not have.
+            return self.torch.from_numpy(round_to(values.cpu().numpy(), form)).to(values)
         rounded = values.to(getattr(self.torch, form)).to(values.dtype)
         # torch may put what is too large for float8_e4m3fn, which has no infinity, at its largest number.
         beyond = values.abs() > find_format(form).reach
