@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any
 
@@ -64,7 +64,8 @@ class ServedStage:
     """One stage of a system.
 
     Attributes:
-        name: embed, retrieve, sparse, fuse, deduplicate, rerank or repair.
+        name: embed, retrieve, sparse, fuse, deduplicate, rerank or repair; of a further form of the queries with that
+            form, such as "embed (denoise)".
         task: task of the stage; equal work has equal task names.
     """
 
@@ -90,6 +91,7 @@ class ServedPipeline:
         self.settings = work.settings
         self.query_ids = list(work.collection.queries)
         self.texts = list(work.collection.queries.values())
+        self.asked = {name: list(each.collection.queries.values()) for name, each in work.searches.items()}
         self.models = {table: work.model(table) for table in ("embed", "rerank", "repair") if table in self.settings}
         if self.settings.get("deduplicate", {}).get("per_source") is not None:
             # Computed once for all documents: single queries would each read the file, or have no document with a
@@ -103,21 +105,22 @@ class ServedPipeline:
     @cached_property
     def stages(self) -> tuple[ServedStage, ...]:
         """The stages in order; equal tables give equal task names."""
-        makers = {
-            "embed": self._embed_task,
-            "index": self._retrieve_task,
-            "sparse": self._sparse_task,
-            "fuse": self._refiner_task,
-            "deduplicate": self._refiner_task,
-            "rerank": self._rerank_task,
-            "repair": self._repair_task,
-        }
         found = []
-        for table, make in makers.items():
-            if table in self.settings:
-                name = "retrieve" if table == "index" else table
-                found.append(ServedStage(name, make(f"{name} {self.keys[name][:16]}", table)))
+        for search, each in self.work.searches.items():
+            if each.kind == "dense":
+                embed, retrieve = _embed_name(search), _retrieve_name(search)
+                found.append(ServedStage(embed, TimedTask(self._task_name(embed), partial(self._embed, search=search))))
+                found.append(ServedStage(retrieve, self._retrieve_task(self._task_name(retrieve), search)))
+            else:
+                found.append(ServedStage(search, self._sparse_task(self._task_name(search), search)))
+        makers = {"rerank": self._rerank_task, "repair": self._repair_task}
+        for table in self.work.refiners():
+            make = makers.get(table, self._refiner_task)
+            found.append(ServedStage(table, make(self._task_name(table), table)))
         return tuple(found)
+
+    def _task_name(self, stage: str) -> str:
+        return f"{stage.partition(' (')[0]} {self.keys[stage][:16]}"
 
     @property
     def tasks(self) -> list[TimedTask]:
@@ -129,14 +132,12 @@ class ServedPipeline:
         """Hash of everything that determines each stage's latency: settings and input candidates."""
         found: dict[str, str] = {}
         before: list[str] = []
-        if "embed" in self.settings:
-            texts = self.work.about()["sha256"]["queries"]
-            found["embed"] = key_of("serve", "embed", settings_of(self.models["embed"]), texts)
-            found["retrieve"] = self.work.key("dense")
-            before.append(found["retrieve"])
-        if "sparse" in self.settings:
-            found["sparse"] = self.work.key("sparse")
-            before.append(found["sparse"])
+        for name, search in self.work.searches.items():
+            before.append(self.work.key(name))
+            found[_retrieve_name(name)] = before[-1]
+            if search.kind == "dense":
+                texts = self.work.queries_hash(search)
+                found[_embed_name(name)] = key_of("serve", "embed", settings_of(self.models["embed"]), texts)
         for name in self.work.refiners():
             found[name] = self.work.key(name, tuple(before))
             before = [found[name]]
@@ -149,13 +150,14 @@ class ServedPipeline:
             A run with that query; an empty run if nothing is found.
         """
         runs = []
-        if "embed" in self.settings:
-            vectors = self._query_input(self._cut(self._embed(query)), query)
-            runs.append(self._run(self._dense(vectors), query, "dense"))
-        if "sparse" in self.settings:
-            with self.locks["sparse"]:
-                hits = self.work.opened["sparse"].index.search([self.texts[query]], self.settings["sparse"]["depth"])
-            runs.append(self._run(hits, query, "sparse"))
+        for name, search in self.work.searches.items():
+            if search.kind == "dense":
+                hits = self._dense(self._query_input(self._cut(self._embed(query, name)), query, name), name)
+            else:
+                with self.locks["sparse"]:
+                    index, depth = self.work.opened[name].index, self.settings["sparse"]["depth"]
+                    hits = index.search([self.asked[name][query]], depth)
+            runs.append(self._run(hits, query, name))
         run = self._apply_stage("fuse", runs) if "fuse" in self.settings else runs[0]
         if "deduplicate" in self.settings:
             run = self._apply_stage("deduplicate", [run])
@@ -190,8 +192,8 @@ class ServedPipeline:
         if (name, query) not in self._before:
             opened = self.work.opened[name]
             asked = opened.select(np.array([query]))
-            dense = name == "dense"
-            hits = self._dense(asked) if dense else opened.index.search(asked, self.settings["sparse"]["depth"])
+            dense = self.work.searches[name].kind == "dense"
+            hits = self._dense(asked, name) if dense else opened.index.search(asked, self.settings["sparse"]["depth"])
             self._before[name, query] = self._run(hits, query, name)
         return self._before[name, query]
 
@@ -201,7 +203,7 @@ class ServedPipeline:
         times = protocol.timed_calls(asked) + protocol.load_test_queries(asked)
         found = []
         for stage in self.stages if asked else ():
-            model = self.models.get(stage.name)
+            model = self.models.get(stage.name.partition(" (")[0])
             if isinstance(model, HostedModel):
                 parts, items = zip(*(self._items(stage.name, query) for query in range(asked)), strict=True)
                 found.append(repeated_work(model, parts[0], items, times))
@@ -223,15 +225,15 @@ class ServedPipeline:
 
     def _items(self, name: str, query: int) -> tuple[str, list[Any]]:
         """The hosted model's part, and its items for a query."""
-        if name == "embed" or self.models["rerank"].scoring not in PAIRED:
+        searches = {_embed_name(search): search for search in self.work.searches}
+        if name in searches:
+            return "queries", [self.asked[searches[name]][query]]
+        if self.models["rerank"].scoring not in PAIRED:
             return "queries", [self.texts[query]]
         return "pairs", self._pairs(self.candidates(query), query).items
 
-    def _embed_task(self, name: str, _: str) -> TimedTask:
-        return TimedTask(name, self._embed)
-
-    def _embed(self, query: int) -> Any:
-        return self._call_model("embed", "queries", [self.texts[query]], [self.query_ids[query]])
+    def _embed(self, query: int, search: str) -> Any:
+        return self._call_model("embed", "queries", [self.asked[search][query]], [self.query_ids[query]])
 
     def _call_model(self, table: str, part: str, items: list[Any], called: list[str]) -> Any:
         """The model's outputs for some items."""
@@ -248,30 +250,30 @@ class ServedPipeline:
             return vectors
         return truncate_vectors(vectors, dimension)
 
-    def _query_input(self, vectors: Vectors, query: int) -> Any:
+    def _query_input(self, vectors: Vectors, query: int, search: str) -> Any:
         """The query for the dense index: its vectors, with the text where the index takes both."""
-        both = isinstance(self.work.opened["dense"].queries, TextsAndVectors)
-        return TextsAndVectors([self.texts[query]], vectors) if both else vectors
+        both = isinstance(self.work.opened[search].queries, TextsAndVectors)
+        return TextsAndVectors([self.asked[search][query]], vectors) if both else vectors
 
-    def _retrieve_task(self, name: str, _: str) -> TimedTask:
-        opened, settings = self.work.opened["dense"], self.settings["index"]
+    def _retrieve_task(self, name: str, search: str) -> TimedTask:
+        opened, settings = self.work.opened[search], self.settings["index"]
         if settings["scoring"] != "index":
-            return TimedTask(name, self._dense, lambda query: opened.select(np.array([query])))
+            return TimedTask(name, partial(self._dense, search=search), lambda query: opened.select(np.array([query])))
 
         def prepare(query: int) -> Callable[[], object]:
             return _library_call(opened.index, opened.select(np.array([query])), settings["depth"])
 
         return TimedTask(name, _call_search, prepare)
 
-    def _dense(self, asked: Any) -> Hits:
-        opened = self.work.opened["dense"]
+    def _dense(self, asked: Any, search: str) -> Hits:
+        opened = self.work.opened[search]
         hits = opened.index.search(asked, self.settings["index"]["depth"])
         vectors = asked.vectors if isinstance(asked, TextsAndVectors) else asked
         return self.work.rescore(hits, replace(opened, query_vectors=vectors))
 
-    def _sparse_task(self, name: str, _: str) -> TimedTask:
-        index, depth = self.work.opened["sparse"].index, self.settings["sparse"]["depth"]
-        return TimedTask(name, _call_search, lambda query: _library_call(index, [self.texts[query]], depth))
+    def _sparse_task(self, name: str, search: str) -> TimedTask:
+        index, depth = self.work.opened[search].index, self.settings["sparse"]["depth"]
+        return TimedTask(name, _call_search, lambda query: _library_call(index, [self.asked[search][query]], depth))
 
     def _run(self, hits: Hits, query: int, name: str) -> Run:
         return hits.to_run([self.query_ids[query]], self.work.opened[name].doc_ids, name)
@@ -377,6 +379,16 @@ class _Pairs:
     ids: list[str]
     items: list[tuple[str, str]]
     table: str
+
+
+def _embed_name(search: str) -> str:
+    """The stage that embeds the queries of a dense search."""
+    return search.replace("dense", "embed", 1)
+
+
+def _retrieve_name(search: str) -> str:
+    """The stage that searches, as it is timed."""
+    return search.replace("dense", "retrieve", 1)
 
 
 def _library_call(index: Any, asked: Any, depth: int) -> Callable[[], object]:

@@ -344,7 +344,7 @@ def test_short_vectors_have_length_one(collection: Collection, log: list[tuple[s
         ({"embed": {}}, r"\[embed\] needs model"),
         ({"index": {}}, r"\[index\] needs the vectors"),
         ({"corpus": {"path": "x"}}, "nothing retrieves"),
-        ({"sparse": {}, "fuse": {}}, "one run of two"),
+        ({"sparse": {}, "fuse": {}}, "one run of several"),
         ({"sparse": {}, "corpus": {"path": "x", "fields": "title"}}, "a list, each a text"),
         (
             {"embed": {"model": "a"}, "sparse": {}, "fuse": {"weights": [1, True]}},

@@ -128,6 +128,10 @@ def test_sweeps_and_golden_sets_know_the_same_forms(folder: Path) -> None:
     )
     plan = GoldenPlan.read(folder / "golden.toml")
     assert (plan.rewrite, plan.sample, plan.sample_seed) == ("denoise", 1, 4)
+    both = (folder / "golden.toml").read_text().replace('"denoise"', '"as is + denoise"')
+    (folder / "golden.toml").write_text(both)
+    with pytest.raises(InputError, match=r"golden\.toml:4: a golden set searches one form of its queries"):
+        GoldenPlan.read(folder / "golden.toml")
 
 
 def test_a_router_belongs_to_the_form_of_queries_that_it_was_certified_on() -> None:

@@ -145,7 +145,7 @@ def test_files_and_folders_are_found_beside_the_file(tmp_path: Path):
     assert settings["rerank"]["model"] == f"cross-encoder:{tmp_path / 'models' / 'mine'}"
     assert settings["deduplicate"]["sources"] == str(tmp_path / "s.tsv")
     assert plan.collection == str(tmp_path / "c")
-    assert plan.rewrites == {"as is": None, "asked.jsonl": str(tmp_path / "asked.jsonl")}
+    assert plan.rewrites == {"as is": "as is", "asked.jsonl": str(tmp_path / "asked.jsonl")}
     assert plan.measuring.judgments == str(tmp_path / "q.trec")
     assert plan.tables["prices"]["book"] == str(tmp_path / "p.toml")
     assert [each.name for each in plan.systems] == ["sparse+rerank", "sparse+rerank asked.jsonl"]

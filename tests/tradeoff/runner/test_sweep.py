@@ -206,6 +206,42 @@ def test_queries_that_are_written_otherwise_are_other_systems(tmp_path: Path, se
         sweep(file)
 
 
+@pytest.mark.slow
+def test_several_forms_of_the_queries_are_systems_like_any_other(tmp_path: Path, seen: list[Any]):
+    fused = "as is + asked.jsonl"
+    text = SMALL.replace("[pipeline]", f'[queries]\nrewrite = ["as is", "{fused}"]\n[pipeline]')
+    text = text.replace("depth = [5, 10]", "depth = 5").replace("queries = 0", "queries = 2\nrepeats = 1")
+    file, out = made.written(tmp_path, text), tmp_path / "out"
+    rows = [json.loads(line) for line in (tmp_path / "made" / "queries.jsonl").read_text().splitlines()]
+    lines = [json.dumps({"_id": row["_id"], "text": f"{row['text'].split(' ')[0]} word3"}) for row in rows]
+    (tmp_path / "asked.jsonl").write_text("\n".join(lines))
+    said = estimate(file, out=out, probe=lambda *_: 0.001)
+    found = sweep(file, out=out)
+    written = {json.loads(line)["text"] for line in lines} | {row["text"] for row in rows}
+    embedded = sum(each.items for each in said.work if each.stage in ("documents", "queries"))
+    assert embedded == made.DOCUMENTS + len(written)
+    texts = read_inputs(found.plan).collections
+    names = {each.system.name for each in found.systems}
+    assert {"dense", "dense as is + asked.jsonl", "sparse as is + asked.jsonl"} <= names
+    assert not found.failed
+    about = {each["name"]: each for each in found.to_dict()["systems"]}
+    for system in found.systems:
+        alone = Pipeline(system.system.settings).retrieve(texts["as is"]).run
+        kept = tv.Run.read(out / "runs" / f"{system.key}.parquet")
+        assert kept.frame.equals(alone.frame), system.system.name
+        told = about[system.system.name]
+        assert system.about["rewrite"] == system.system.rewrite
+        assert str(tmp_path) not in json.dumps(told)
+        timed = [stage["name"] for stage in told["stages"]]
+        assert ("fuse" in timed) == (system.system.rewrite == fused or system.system.method.startswith("hybrid"))
+        assert ("embed (asked.jsonl)" in timed) == (fused in system.system.name and "sparse" not in system.system.name)
+    tokens = {each.system.name: each.about["tokens"]["query"] for each in found.systems}
+    assert tokens["dense as is + asked.jsonl"] > tokens["dense"]  # a query is embedded in each of its forms
+    seen.clear()
+    sweep(file, out=out)
+    assert not seen
+
+
 def test_exact_search_finds_itself_and_others_find_less(tmp_path: Path, seen: list[Any]):
     text = FILE.replace('"flat"', '["flat", "pq(m=4, nbits=4)"]').replace("depth = [5, 10]", "depth = 5")
     text = text.replace('"hybrid", "dense+rerank", ', "")

@@ -22,7 +22,7 @@ from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.judgments import grade_map
 from trueval.models.hosted.services import check_url
 from trueval.retrieval.pipeline.config import Settings, set_reuse, settings_of_tables
-from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES
+from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES, forms_of
 
 LABELS, REPLAY = "labels:", "replay:"
 # Pipeline tables that a golden set accepts: those that find the pools. Those with a depth.
@@ -100,6 +100,10 @@ class GoldenPlan:
         rewrite = queries["rewrite"]
         settings = _settings(toml, depth)
         corpus = settings.pop("corpus")
+        if len(forms_of(rewrite)) > 1:
+            raise toml.place("queries", "rewrite").error(
+                f"a golden set searches one form of its queries, and {rewrite!r} names several. Name one."
+            )
         if rewrite == JUDGE_REWRITES and written.judge.model.startswith(LABELS):
             raise toml.place("queries", "rewrite").error(
                 "labels know no other words for a query. Choose another rewrite, or a judge that is a model."

@@ -63,7 +63,7 @@ class Tail:
 
     def fuse(self, runs: Mapping[str, Run]) -> Run:
         """One run from those of the retrievers, not yet cut where they are fused."""
-        given = [self.rescore(run) if name == "dense" else run for name, run in runs.items()]
+        given = [self.rescore(run, name) if name in self.rescored_searches else run for name, run in runs.items()]
         return self.uncut.fuse(given, (), silent) if "fuse" in self.settings else given[0]
 
     @property
@@ -73,20 +73,25 @@ class Tail:
         return depth
 
     @property
-    def rescores(self) -> bool:
-        """Whether [index] rescores the hits of its index."""
-        return "index" in self.settings and self.settings["index"]["scoring"] != "index"
+    def rescored_searches(self) -> tuple[str, ...]:
+        """The searches of the dense index whose hits [index] rescores; none where it takes the index's own scores."""
+        if "index" not in self.settings or self.settings["index"]["scoring"] == "index":
+            return ()
+        return tuple(name for name, each in self.work.searches.items() if each.kind == "dense")
 
-    def with_scored(self, runs: Mapping[str, Run], scored: Run) -> dict[str, Run]:
-        """The runs of the retrievers, with the dense index's run rescored: the input of `fuse`."""
-        return {
-            "scoring" if name == "dense" else name: scored if name == "dense" else run for name, run in runs.items()
-        }
+    def scoring_name(self, search: str) -> str:
+        """What the scoring of a search is called as a stage."""
+        return search.replace("dense", "scoring", 1)
 
-    def rescore(self, run: Run) -> Run:
+    def with_scored(self, runs: Mapping[str, Run], search: str, scored: Run) -> dict[str, Run]:
+        """The runs of the retrievers, with the run of one search rescored: the input of `fuse`."""
+        name = self.scoring_name(search)
+        return {name if each == search else each: scored if each == search else run for each, run in runs.items()}
+
+    def rescore(self, run: Run, search: str) -> Run:
         """A run of the dense index, with scores as [index] requests."""
-        opened = self.work.opened["dense"]
-        if self.settings["index"]["scoring"] == "index" or opened.query_vectors is None:
+        opened = self.work.opened[search]
+        if opened.query_vectors is None:
             return run
         rows, queries = self.to_rows(run), opened.query_vectors[np.sort(self.places(run.query_ids))]
         hits = Hits(run.offsets, rows.document, rows.score)

@@ -37,6 +37,7 @@ from trueval.retrieval.fusion.tie_orders import TieOrderings
 from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, fetch_past, repeat
 from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.stage_keys import DEPTHS
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.retrieval.pipeline.stage_runner import StageRunner, open_stage_runner
 from trueval.run import Run
@@ -44,8 +45,6 @@ from trueval.run import Run
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# The table with the depth of each retriever.
-RETRIEVERS: Final = {"dense": "index", "sparse": "sparse"}
 # Stage whose scores the final lists have → name of their ties between different texts.
 LAST: Final = {"rerank": "reranker", "fuse": "fusion", "index": "index or format", "sparse": "equal scores"}
 
@@ -199,7 +198,7 @@ class _DeepLists:
 
     def __init__(self, work: StageRunner, policy: Policy, *, most: int, repeats: int) -> None:
         self.precision = policy.tie_precision
-        self.depths = {name: int(work.settings[RETRIEVERS[name]]["depth"]) for name in work.opened}
+        self.depths = {name: int(work.settings[DEPTHS[work.searches[name].kind]]["depth"]) for name in work.opened}
         self.runs: dict[str, Run] = {}
         self.cuts: dict[str, dict[str, Any]] = {}  # fields of StageTies
         self.notes: list[str] = []
@@ -243,13 +242,13 @@ def _vary_orders(tail: Tail, searched: _DeepLists, k: int, policy: Policy, draws
         runs = ({**listed_runs, name: orders[name].at(draw)} for draw in range(_draws_needed(orders[name], draws)))
         ends = [tail.before_reranking(each) for each in runs]
         found.append(_outcome(tail, name, searched.depths[name], orders[name], ends, draws))
-    if tail.rescores:
+    for name in tail.rescored_searches:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = None if tail.settings.keys() & {"fuse", "deduplicate", "rerank"} else k
-        scored = TieOrderings(tail.rescore(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
-        given = (tail.with_scored(listed_runs, scored.at(draw)) for draw in range(_draws_needed(scored, draws)))
+        scored = TieOrderings(tail.rescore(listed_runs[name], name), depth, draws, policy.tie_precision, rng)
+        given = (tail.with_scored(listed_runs, name, scored.at(draw)) for draw in range(_draws_needed(scored, draws)))
         ends = [tail.before_reranking(each) for each in given]
-        found.append(_outcome(tail, "scoring", depth, scored, ends, draws))
+        found.append(_outcome(tail, tail.scoring_name(name), depth, scored, ends, draws))
     if "fuse" in tail.settings:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = tail.depth if tail.settings.keys() & {"deduplicate", "rerank"} else min(k, tail.depth or k)
@@ -260,9 +259,9 @@ def _vary_orders(tail: Tail, searched: _DeepLists, k: int, policy: Policy, draws
     ends, chosen = [], {name: searched.orders(name, 1, rng) for name in searched.runs}
     for draw in range(draws):
         drawn = {name: each.at(draw) for name, each in chosen.items()}
-        if tail.rescores:
-            anew = TieOrderings(tail.rescore(drawn["dense"]), None, 1, policy.tie_precision, rng)
-            drawn = tail.with_scored(drawn, anew.at(draw))
+        for name in tail.rescored_searches:
+            anew = TieOrderings(tail.rescore(drawn[name], name), None, 1, policy.tie_precision, rng)
+            drawn = tail.with_scored(drawn, name, anew.at(draw))
         run = tail.fuse(drawn)
         if "fuse" in tail.settings:
             run = TieOrderings(run, tail.depth, 1, policy.tie_precision, rng).at(draw)
@@ -369,7 +368,7 @@ class _TieEffects:
 
 def _is_one_index(settings: Mapping[str, Any]) -> bool:
     """Whether the pipeline consists of one index only, which is then itself asked for k documents."""
-    stages = settings.keys() - {"corpus", "embed", "pipeline", "generate"}
+    stages = settings.keys() - {"corpus", "queries", "embed", "pipeline", "generate"}
     return stages == {"sparse"} or (stages == {"index"} and settings["index"]["scoring"] == "index")
 
 

@@ -26,7 +26,7 @@ from trueval.models.pair_scores import FINISHED, MODEL
 from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES
+from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, forms_of, place_forms
 from trueval.retrieval.pipeline.router import Router
 from trueval.retrieval.pipeline.router_file import check_pipeline, read_router_file
 
@@ -64,8 +64,9 @@ def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, di
     found = dict(settings)
     for table, name in (("deduplicate", "sources"), ("route", "router"), ("queries", "path"), ("queries", "rewrite")):
         place = settings.get(table, {}).get(name)
-        if place is not None and not (name == "rewrite" and place in FORMS):
-            found[table] = {**found[table], name: str(path.parent / place)}
+        if place is not None:
+            placed = place_forms(place, path.parent) if name == "rewrite" else str(path.parent / place)
+            found[table] = {**found[table], name: placed}
     return found
 
 
@@ -98,11 +99,9 @@ def settings_of_tables(
         raise at("index").error("[index] needs the vectors of a model. Add [embed] with its model.")
     if not {"embed", "sparse"} & found.keys():
         raise Place(source).error("nothing retrieves. Add [embed] with a model, [sparse], or both.")
-    if "fuse" in found and not {"embed", "sparse"} <= found.keys():
-        raise at("fuse").error("[fuse] makes one run of two. Add [embed] or [sparse], or remove it.")
     if "embed" in found:
         found.setdefault("index", dict(vars(IndexTable())))
-    if {"embed", "sparse"} <= found.keys():
+    if _makes_several_runs(found, at):
         found.setdefault("fuse", dict(vars(Fuse())))
     for name in SPECS.keys() & found.keys():
         _check_spec(name, found, at)
@@ -112,9 +111,25 @@ def settings_of_tables(
     return {name: found[name] for name in PipelineFile.model_fields if name in found}
 
 
+def _makes_several_runs(found: Settings, at: Where) -> bool:
+    """Whether there are runs to fuse: of both searches, or of several forms of the queries."""
+    both = {"embed", "sparse"} <= found.keys()
+    several = both or len(forms_of(found.get("queries", {}).get("rewrite", AS_IS))) > 1
+    if "fuse" in found and not several:
+        raise at("fuse").error(
+            "[fuse] makes one run of several. Add [embed] or [sparse], or another form of the queries, or remove it."
+        )
+    if "fuse" in found and not both and found["fuse"]["weights"] is not None:
+        raise at("fuse", "weights").error("weights are those of the dense and the sparse run. Remove them.")
+    return several
+
+
 def _check_queries(found: Settings, at: Where) -> None:
-    """Refuse the form of queries that a golden set alone has."""
-    if found.get("queries", {}).get("rewrite") == JUDGE_REWRITES:
+    """Refuse the form of queries that a golden set alone has, and one that is named twice."""
+    forms = forms_of(found.get("queries", {}).get("rewrite", AS_IS))
+    if len(set(forms)) < len(forms):
+        raise at("queries", "rewrite").error(f"{' + '.join(forms)} names a form twice. Name each once.")
+    if JUDGE_REWRITES in forms:
         raise at("queries", "rewrite").error(
             "rewrite = 'judge' is for golden sets. In a pipeline name the file that one wrote, its rewritten.jsonl."
         )
@@ -144,14 +159,14 @@ def repaired_table(settings: Settings) -> str | None:
     >>> repaired_table({"embed": {}, "index": {}}), repaired_table({"sparse": {}, "rerank": {}})
     ('embed', 'rerank')
     """
-    return "rerank" if "rerank" in settings else "embed" if "sparse" not in settings else None
+    return "rerank" if "rerank" in settings else None if {"sparse", "fuse"} & settings.keys() else "embed"
 
 
 def _check_repair(found: Settings, at: Where) -> None:
     """Refuse [repair] of scores that no model gives in float32."""
     table = repaired_table(found)
     if table is None:
-        last = "a fusion" if "embed" in found else "a search of words"
+        last = "a fusion" if "fuse" in found else "a search of words"
         raise at("repair").error(
             f"[repair] takes the scores of a model to float32, and the last scores here are those of {last}. Add "
             "[rerank], or remove [repair]."

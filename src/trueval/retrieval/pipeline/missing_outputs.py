@@ -21,6 +21,7 @@ from trueval.models.outputs import OutputPart, parts_of, place_of, settings_of
 from trueval.retrieval.fusion.union import together
 from trueval.retrieval.pipeline.config import repaired_table
 from trueval.retrieval.pipeline.rerank import candidates_of
+from trueval.retrieval.pipeline.stage_keys import Search
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.standings.standings import Ints
@@ -68,9 +69,10 @@ class MissingOutputs:
         """
         for work in works:
             work.check()
-            if "embed" in work.settings and not work.has("dense"):
-                self.add_texts(work, "documents")
-                self.add_texts(work, "queries")
+            for name, search in work.searches.items():
+                if search.kind == "dense" and not work.has(name):
+                    self.add_texts(work, "documents")
+                    self._add_queries(work, search)
             if "rerank" in work.settings and not work.has("rerank", (before := work.key_before("rerank"),)):
                 model, depth = work.model("rerank"), work.settings["rerank"]["depth"]
                 chosen = reuse or work.reuse("rerank")
@@ -95,13 +97,22 @@ class MissingOutputs:
             name: documents or queries.
             stage: as in MissingWork; the name by default.
         """
-        model, texts = work.embedder(), getattr(work.collection, name)
-        key = json.dumps([id(model), name, work.texts[name], work.reuse("embed")])
+        key = json.dumps([id(work.embedder()), name, work.texts[name], work.reuse("embed")])
         if key not in self._seen:  # before all texts are hashed
             self._seen.add(key)
-            forward = getattr(model, f"embed_{name}")
-            part = OutputPart(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
-            self.add_part(model, part, work.reuse("embed"), stage)
+            self._add_part_of(work, name, getattr(work.collection, name), stage)
+
+    def _add_queries(self, work: StageRunner, search: Search) -> None:
+        """Count the queries of a search that are not cached."""
+        if search.form == work.form:
+            self.add_texts(work, "queries")
+        else:
+            self._add_part_of(work, "queries", search.collection.queries)
+
+    def _add_part_of(self, work: StageRunner, name: str, texts: Mapping[str, str], stage: str = "") -> None:
+        model = work.embedder()
+        part = OutputPart(name, texts_in_order(texts), list(ids_in_order(texts)), getattr(model, f"embed_{name}"), len)
+        self.add_part(model, part, work.reuse("embed"), stage)
 
     def add_part(self, model: object, part: OutputPart, reuse: str | None, stage: str = "") -> None:
         """Count the items of a part that are not cached.

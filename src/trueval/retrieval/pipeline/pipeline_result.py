@@ -20,6 +20,7 @@ from trueval.retrieval.pipeline.retrieve_result import (
     RunRecord,
     SearchedCollection,
 )
+from trueval.retrieval.pipeline.rewriting import BETWEEN
 from trueval.retrieval.pipeline.stage_quality import StageQuality, quality_of
 from trueval.retrieval.repair.rescore import StageRepair
 from trueval.run import Run
@@ -130,7 +131,7 @@ class PipelineResult(ResultHolder):
         return Retrieval(
             name=self.run.name,
             collection=SearchedCollection(**self.about),
-            settings={name: _strip_setting_folders(values) for name, values in self.settings.items()},
+            settings=without_folders(self.settings),
             stages=gave.stages,
             judged=gave.judged,
             run=gave.run,
@@ -144,6 +145,10 @@ class PipelineResult(ResultHolder):
         return PipelineRun(stages=stages, judged=judged, run=RunRecord(len(self.run.query_ids), run_hash(self.run)))
 
 
-def _strip_setting_folders(values: Mapping[str, object]) -> dict[str, object]:
+def without_folders(settings: Settings) -> dict[str, dict[str, object]]:
     """Settings as results keep them: absolute paths without their folders."""
-    return {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {table: {key: _without_folders(value) for key, value in own.items()} for table, own in settings.items()}
+
+
+def _without_folders(value: object) -> object:
+    return BETWEEN.join(map(strip_folders, value.split(BETWEEN))) if isinstance(value, str) else value

@@ -32,7 +32,7 @@ class Queries(Table):
     rewrite: Text = key(
         "as is",
         "'as is', 'normalised', 'denoise' (without chatter around a question), in a golden set 'judge', or a file of "
-        "the texts, as queries.jsonl",
+        "the texts, as queries.jsonl; several, as in 'as is + denoise', are all searched and their lists fused",
     )
 
 

@@ -1,4 +1,4 @@
-"""Rewriting: the forms in which queries can be searched."""
+"""Rewriting: the forms in which queries are searched, one or several, whose lists are then fused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,36 @@ AS_IS, NORMALISED, DENOISED = "as is", "normalised", "denoise"
 JUDGE_REWRITES: Final = "judge"  # the judge of a golden set rewrites
 # Any other value is a file of texts.
 FORMS: Final = (AS_IS, NORMALISED, DENOISED)
+BETWEEN: Final = " + "  # between the forms of a query that are all searched
 SHOWN: Final = 3  # maximum number of ids in a message
+
+
+def forms_of(way: str) -> tuple[str, ...]:
+    """The forms that a value of [queries] rewrite names, in order; rerankers and features see the first.
+
+    >>> forms_of("as is + denoise")
+    ('as is', 'denoise')
+    """
+    return tuple(form.strip() for form in way.split(BETWEEN))
+
+
+def place_forms(way: str, folder: Path) -> str:
+    """The value of [queries] rewrite with its files found from a folder; an absolute path stays as it is."""
+    return BETWEEN.join(form if form in FORMS else str(folder / form) for form in forms_of(way))
+
+
+def name_form(form: str) -> str:
+    """What results call a form: a file by its name alone."""
+    return form if form in FORMS else Path(form).name
+
+
+def name_forms(way: str) -> str:
+    """What results call a value of [queries] rewrite.
+
+    >>> name_forms("as is + /home/me/written.jsonl")
+    'as is + written.jsonl'
+    """
+    return BETWEEN.join(map(name_form, forms_of(way)))
 
 
 def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
@@ -23,8 +52,8 @@ def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
 
     Args:
         texts: query id → text.
-        way: "as is"; "normalised", with one form of equivalent characters; "denoise", without the chatter around a
-            question (denoise.py); or the path of a file like queries.jsonl.
+        way: one form: "as is"; "normalised", with one form of equivalent characters; "denoise", without the chatter
+            around a question (denoise.py); or the path of a file like queries.jsonl.
 
     Raises:
         InputError: the file is bad, or lacks some of the queries.

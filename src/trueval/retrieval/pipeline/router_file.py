@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trueval.errors import Place
 from trueval.report.provenance import strip_folders
-from trueval.retrieval.pipeline.rewriting import AS_IS
+from trueval.retrieval.pipeline.rewriting import AS_IS, name_forms
 from trueval.retrieval.pipeline.router import Router
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def served_settings(settings: Mapping[str, Mapping[str, object]]) -> dict[str, o
 
     free = (*PAYING_KEYS, "device", "reuse")
     form = settings.get("queries", {}).get("rewrite", AS_IS)
-    queries = {} if form == AS_IS else {"queries.rewrite": strip_folders(str(form))}
+    queries = {} if form == AS_IS else {"queries.rewrite": name_forms(str(form))}
     return queries | {
         f"{table}.{name}": strip_folders(value) if isinstance(value, str) else _plain(value)
         for table in TABLES

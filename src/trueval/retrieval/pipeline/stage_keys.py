@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,13 +22,28 @@ from trueval.retrieval.indexes.vectors import check_dimension
 from trueval.retrieval.pipeline.cache_keys import build_key_settings, key_of
 from trueval.retrieval.pipeline.config import BOTH, Settings, repaired_table
 from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOADED_KEYS
-from trueval.retrieval.pipeline.rewriting import AS_IS
+from trueval.retrieval.pipeline.rewriting import AS_IS, forms_of, name_form
 from trueval.retrieval.pipeline.stage_cache import has_candidates, read_candidates
 from trueval.retrieval.pipeline.stage_resources import StageResources
 from trueval.retrieval.pipeline.suppress import sources_of
 from trueval.run import Run
 
 RETRIEVERS: Final = {"dense": "embed", "sparse": "sparse"}  # stages that search the collection, and their tables
+DEPTHS: Final = {"dense": "index", "sparse": "sparse"}  # the tables with their depths
+
+
+class Search(NamedTuple):
+    """A stage that searches the collection with one form of the queries.
+
+    Attributes:
+        kind: "dense" or "sparse".
+        form: the form, as in rewriting.py.
+        collection: the collection with its queries in this form.
+    """
+
+    kind: str
+    form: str
+    collection: Collection
 
 
 class StageKeys:
@@ -41,13 +56,23 @@ class StageKeys:
     Attributes:
         sources: document → source, if already read; if None, those of the candidates are read.
         asked: query → its text before [queries] rewrote it.
+        form: the first form of the queries, which rerankers and features see.
+        collection: the collection with its queries in that form.
+        searches: name of a stage that searches → its search; those with further forms after that with the first.
     """
 
     sources: Mapping[str, str] | None = None
 
     def __init__(self, collection: Collection, settings: Settings, shared: StageResources) -> None:
-        way = settings.get("queries", {}).get("rewrite", AS_IS)
-        self.collection = collection if way == AS_IS else shared.rewritten(collection, way)
+        self.form, *further = forms_of(settings.get("queries", {}).get("rewrite", AS_IS))
+        written = {form: shared.rewritten(collection, form) for form in (self.form, *further)}
+        self.collection = written[self.form]
+        self.searches = {
+            kind if form == self.form else f"{kind} ({name_form(form)})": Search(kind, form, texts)
+            for kind, table in RETRIEVERS.items()
+            if table in settings
+            for form, texts in written.items()
+        }
         self.asked = collection.queries
         self.settings, self.shared = settings, shared
 
@@ -62,7 +87,7 @@ class StageKeys:
         sources = self.settings.get("deduplicate", {})
         if sources.get("per_source") is not None and self.sources is None:
             sources_of(list(self.collection.documents), sources["sources"])
-        embeds = "embed" in self.settings and not self.has("dense")
+        embeds = any(each.kind == "dense" and not self.has(name) for name, each in self.searches.items())
         if embeds:
             self._check_vectors(self.embedder())
         # For two runs at once, the pairs are known only when both have their candidates.
@@ -125,7 +150,8 @@ class StageKeys:
 
     def file_of(self, name: str, key: str) -> Path:
         """The cache file of a stage's candidates."""
-        return Path(self.shared.cache or ".") / "stages" / f"{name}-{key[:16]}.parquet"
+        kind = self.searches[name].kind if name in self.searches else name
+        return Path(self.shared.cache or ".") / "stages" / f"{kind}-{key[:16]}.parquet"
 
     def about(self) -> dict[str, Any]:
         """The manifest entry of the collection."""
@@ -153,7 +179,7 @@ class StageKeys:
 
     def _keys(self) -> dict[str, str]:
         """The keys of all stages, in order."""
-        found = {name: self.key(name, ()) for name, table in RETRIEVERS.items() if table in self.settings}
+        found = {name: self.key(name, ()) for name in self.searches}
         for name in self.refiners():
             keys = tuple(found.values())
             found[name] = self.key(name, keys if name == "fuse" else keys[-1:])
@@ -162,10 +188,17 @@ class StageKeys:
     @property
     def texts(self) -> dict[str, str]:
         """The hashes of the texts that the stages see, with their ids."""
-        sides = {"documents": self.collection.documents, "queries": self.collection.queries}
-        return self.shared.hash_once(
-            "texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
-        )
+        return self._texts_of(self.form, self.collection)
+
+    def queries_hash(self, search: Search) -> str:
+        """The hash of the queries of a search, with their ids."""
+        return self._texts_of(search.form, search.collection)["queries"]
+
+    def _texts_of(self, form: str, collection: Collection) -> dict[str, str]:
+        """The hashes of documents and of queries in one form."""
+        hash_once, both = self.shared.hash_once, collection
+        documents = hash_once("documents", lambda: {"documents": texts_with_ids_hash(both.documents)})
+        return documents | hash_once(["queries", form], lambda: {"queries": texts_with_ids_hash(both.queries)})
 
     def key(self, name: str, before: tuple[str, ...] = ()) -> str:
         """The hash of everything that determines the candidates of a stage.
@@ -174,11 +207,12 @@ class StageKeys:
             name: name of the stage.
             before: keys of the stages whose candidates it takes.
         """
-        tables = {"dense": ("embed", "index"), "rerank": ("rerank", "route")}.get(name, (name,))
+        kind, form, collection = self.searches.get(name, Search(name, self.form, self.collection))
+        tables = {"dense": ("embed", "index"), "rerank": ("rerank", "route")}.get(kind, (kind,))
         about = {
             table: self.candidate_settings(table) for table in tables if table != "route" or table in self.settings
         }
-        return key_of("stage", name, about, self.texts, before)
+        return key_of("stage", kind, about, self._texts_of(form, collection), before)
 
     def candidate_settings(self, table: str) -> dict[str, object]:
         """The settings of a table that affect candidates, with models and files replaced by content hashes.

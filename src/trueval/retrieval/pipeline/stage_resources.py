@@ -20,7 +20,7 @@ from trueval.files.digests import damage
 from trueval.models.hosted.account import Account
 from trueval.models.output_part import Step, silent
 from trueval.retrieval.pipeline.pipeline_result import Stage
-from trueval.retrieval.pipeline.rewriting import rewritten
+from trueval.retrieval.pipeline.rewriting import AS_IS, rewritten
 from trueval.threads import Executor
 
 REMOVED = ".removed."  # prefix of folders for entries that are being removed
@@ -60,11 +60,13 @@ class StageResources:
 
         Args:
             collection: documents and queries.
-            way: as in `rewriting.rewritten`.
+            way: one form, as in `rewriting.rewritten`.
 
         Raises:
             InputError: a file of texts is bad, or lacks some of the queries.
         """
+        if way == AS_IS:
+            return collection
         key = id(collection), way
         if key not in self.forms:
             found = replace(collection, queries=rewritten(collection.queries, way))

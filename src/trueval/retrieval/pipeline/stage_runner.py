@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -50,7 +50,7 @@ from trueval.retrieval.pipeline.rerank import rerank
 from trueval.retrieval.pipeline.routed_rerank import rerank_routed
 from trueval.retrieval.pipeline.router import Router
 from trueval.retrieval.pipeline.stage_cache import StageCandidates, keep, read_candidates
-from trueval.retrieval.pipeline.stage_keys import RETRIEVERS, StageKeys
+from trueval.retrieval.pipeline.stage_keys import DEPTHS, RETRIEVERS, Search, StageKeys
 from trueval.retrieval.pipeline.stage_resources import (
     Begin,
     StageResources,
@@ -98,11 +98,11 @@ class StageRunner(StageKeys):
         """A remark on the queries without results in a stage, if there are any.
 
         Raises:
-            InputError: these are all.
+            InputError: these are all, of the first form of the queries.
         """
         found = set(run.query_ids.to_list())
         nothing = [query for query in self.collection.queries if query not in found]
-        if not found:
+        if not found and self.searches[name].form == self.form:
             raise InputError(
                 f"{self.collection.source}: no query finds a document by {name} search. Are queries and documents of "
                 "one language, and are the right fields read?"
@@ -113,7 +113,7 @@ class StageRunner(StageKeys):
     def retrievers(self) -> Mapping[str, Callable[[Step], Run]]:
         """The stages that search the collection."""
         makers = {"dense": self.dense, "sparse": self.sparse}
-        return {name: makers[name] for name, table in RETRIEVERS.items() if table in self.settings}
+        return {name: partial(makers[each.kind], name=name) for name, each in self.searches.items()}
 
     def open(self) -> None:
         """Run every retriever that has not searched yet, so that its index is in `opened`."""
@@ -153,7 +153,7 @@ class StageRunner(StageKeys):
         key = self.key(name, before)
         known = self.shared.stages.get(key)
         if known is not None:
-            return known._replace(seconds=0.0, cached=True)
+            return known._replace(name=name, seconds=0.0, cached=True)
         step, began = self.begin(name), time.perf_counter()
         cache = self.shared.cache
         file = None if cache is None else self.file_of(name, key)
@@ -189,8 +189,9 @@ class StageRunner(StageKeys):
             self.notes.append(f"Hosted models cost {self.shared.account.spent - spent:.4g}.")
         if given is None:
             self.notes += self._without_hits(run, name)
-            if name == next(iter(self.retrievers())):  # once for both searches
-                self.notes += describe_losses(self.asked, self.collection.queries)
+            search = self.searches[name]
+            if search.kind == next(iter(self.searches.values())).kind:  # once for both searches
+                self.notes += describe_losses(self.asked, search.collection.queries)
         return StageCandidates(
             run,
             tuple(self.notes),
@@ -200,19 +201,23 @@ class StageRunner(StageKeys):
             self.repaired,
         )
 
-    def dense(self, step: Step) -> Run:
-        """Embed queries and documents, and search an index of the documents."""
+    def dense(self, step: Step, name: str = "dense") -> Run:
+        """Embed queries and documents, and search an index of the documents.
+
+        Args:
+            name: name of the stage, which says in what form the queries are.
+        """
         chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
-        documents, queries = self._vectors(model, "documents", step), self._vectors(model, "queries", step)
-        dimension = chosen["dimension"]
-        sides = (self.collection.documents, documents), (self.collection.queries, queries)
+        search, dimension = self.searches[name], chosen["dimension"]
+        documents, queries = self._vectors(model, "documents", step), self._vectors(model, "queries", step, search)
+        sides = (search.collection.documents, documents), (search.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
         of = [settings_of(model), dimension, self.candidate_settings("embed").get("reuse")]
         index = self._build_index(settings["spec"], built, of, "index")
         opened = SearchSession(index, asked, *self._ids, documents, queries, model.dtype)
-        hits = self._search("dense", opened, settings["depth"])
-        return self._run(self.rescore(hits, opened), "dense")
+        hits = self._search(name, opened, settings["depth"])
+        return self._run(self.rescore(hits, opened), name)
 
     def rescore(self, hits: Hits, opened: SearchSession) -> Hits:
         """Hits of the dense index with the scores requested by [index].
@@ -227,23 +232,30 @@ class StageRunner(StageKeys):
         form = str(opened.dtype) if scoring == MODEL else scoring
         return rescore_hits(hits, opened.query_vectors, opened.vectors, form)
 
-    def sparse(self, step: Step) -> Run:
-        """Search an index of terms."""
+    def sparse(self, step: Step, name: str = "sparse") -> Run:
+        """Search an index of terms.
+
+        Args:
+            name: as in `dense`.
+        """
         settings = self.settings["sparse"]
         texts = texts_in_order(self.collection.documents)
         watched = ProgressList(texts, lambda done: step("documents", done, len(texts)))
         index = self._build_index(settings["index"], watched, [], "sparse")
-        opened = SearchSession(index, list(self.collection.queries.values()), *self._ids)
-        return self._run(self._search("sparse", opened, settings["depth"]), "sparse")
+        opened = SearchSession(index, list(self.searches[name].collection.queries.values()), *self._ids)
+        return self._run(self._search(name, opened, settings["depth"]), name)
 
     def _search(self, name: str, opened: SearchSession, depth: int) -> Hits:
         self.opened[name] = opened
         return opened.index.search(opened.queries, depth)
 
     def fuse(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
-        """Fuse the dense and the sparse run."""
+        """Fuse the runs of all searches; those with several forms of the queries have the weight of their kind."""
         settings = self.settings["fuse"]
         weights, unit = settings["weights"], 1.0
+        if weights is not None:
+            own = dict(zip(RETRIEVERS, weights, strict=True))
+            weights = [own[each.kind] for each in self.searches.values()]
         if settings["method"] == "rrf":
             tied = settings["tied"]
             fused = reciprocal_rank_fusion(runs, k=settings["k"], weights=weights, tied=tied, name="fuse").run
@@ -366,12 +378,18 @@ class StageRunner(StageKeys):
         return found
 
     def query_vectors(self, step: Step) -> NDArray[Any]:
-        """[query, dimension] query vectors for the dense index, from the cache if present.
+        """[query, dimension] query vectors for the dense index, from the cache if present; of their first form.
 
         Raises:
             InputError: as in `embedder`.
         """
         return self._vectors(self.embedder(), "queries", step)
+
+    def embed_queries(self, step: Step) -> None:
+        """Embed the queries in all of their forms, so that they are in the shared vectors."""
+        for search in self.searches.values():
+            if search.kind == "dense":
+                self._vectors(self.embedder(), "queries", step, search)
 
     def document_vectors(self, step: Step) -> NDArray[Any]:
         """[document, dimension] vectors of the dense index, in corpus order, from the cache if present.
@@ -381,9 +399,12 @@ class StageRunner(StageKeys):
         """
         return self._vectors(self.embedder(), "documents", step)
 
-    def _vectors(self, model: object, name: str, step: Step) -> NDArray[Any]:
-        """Embeddings in the form that the index takes."""
-        rows, dimension = self._embed(model, name, step), self.settings["embed"]["dimension"]
+    def _vectors(self, model: object, name: str, step: Step, search: Search | None = None) -> NDArray[Any]:
+        """Embeddings in the form that the index takes, of queries as a search has them; None for the first."""
+        collection = self.collection if search is None else search.collection
+        form = self.form if search is None else search.form
+        rows = self._embed(model, name, getattr(collection, name), "" if form == self.form else form, step)
+        dimension = self.settings["embed"]["dimension"]
         # A service truncates them itself.
         return (
             rows
@@ -391,11 +412,10 @@ class StageRunner(StageKeys):
             else truncate_vectors(rows, dimension)
         )
 
-    def _embed(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+    def _embed(self, model: Any, name: str, texts: Mapping[str, str], form: str, step: Step) -> NDArray[Any]:
         reuse = self.reuse("embed")
-        key = key_of(settings_of(model), name, reuse)
+        key = key_of(settings_of(model), name, reuse, *([form] if form and name == "queries" else []))
         if key not in self.shared.vectors:
-            texts = getattr(self.collection, name)
             ids = ids_in_order(texts)
             called = LazyList(len(ids), lambda at: f"{ids[at]!r} of the {name}")
             forward = model.embed_documents if name == "documents" else model.embed_queries
@@ -410,7 +430,7 @@ class StageRunner(StageKeys):
         return self.shared.vectors[key]
 
     def _build_index(self, spec: str, documents: object, of: object, table: str) -> LocalIndex:
-        """The index of a spec, built or cached; search parameters do not affect what is built.
+        """The index of a spec, open, built or cached; search parameters do not affect what is built.
 
         Args:
             spec: spec of the index.
@@ -418,6 +438,16 @@ class StageRunner(StageKeys):
             of: what determines the input, besides the texts of the collection.
             table: table of the spec.
         """
+        sessions = (each for name, each in self.opened.items() if DEPTHS[self.searches[name].kind] == table)
+        session = next(sessions, None)
+        index = self._make_index(spec, documents, of, table) if session is None else cast("LocalIndex", session.index)
+        about = index.describe()
+        self.notes += about.notes
+        told = {name: value for name, value in asdict(about).items() if name != "notes"}
+        self.searched = told | {"spec": strip_folders(about.spec)}
+        return index
+
+    def _make_index(self, spec: str, documents: object, of: object, table: str) -> LocalIndex:
         index = make_index(spec)
         key = key_of("index", build_spec(spec), of, self.texts["documents"], versions_of(table, self.settings[table]))
         cache = self.shared.cache
@@ -431,10 +461,6 @@ class StageRunner(StageKeys):
             if folder is not None and not folder.exists():  # another process may have been faster
                 with tolerate_cache_errors(folder):
                     index.save(folder, key)
-        about = index.describe()
-        self.notes += about.notes
-        told = {name: value for name, value in asdict(about).items() if name != "notes"}
-        self.searched = told | {"spec": strip_folders(about.spec)}
         return index
 
     def _run(self, hits: Hits, name: str) -> Run:

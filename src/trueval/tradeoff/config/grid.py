@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from trueval.files.toml import Where
 from trueval.retrieval.pipeline.config import BOTH, Settings, settings_of_tables
 from trueval.retrieval.pipeline.pipeline_tables import KEYS
-from trueval.retrieval.pipeline.rewriting import AS_IS
+from trueval.retrieval.pipeline.rewriting import AS_IS, forms_of
 from trueval.tradeoff.config.answers_plan import AnsweringGenerator
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
@@ -40,7 +40,7 @@ class System:
     Attributes:
         name: short name, unique in the plan.
         method: dense, sparse or hybrid, with +rerank if it has a reranker.
-        rewrite: how its queries are written: as is, normalised, or the file with their texts.
+        rewrite: how its queries are written, as in rewriting.py: in one form, or in several.
         settings: stage → its settings, every key.
         contexts: numbers of contexts K to evaluate.
         values: axis → its value; None if the system has no such key.
@@ -69,6 +69,7 @@ class System:
         50
         """
         found = sum(self.settings[name]["depth"] for name in ("index", "sparse") if name in self.settings)
+        found *= len(forms_of(self.rewrite))
         later = [self.settings[name]["depth"] for name in ("fuse", "rerank") if name in self.settings]
         return min(int(depth) for depth in (found, *later))
 
@@ -213,7 +214,26 @@ def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
                 generators = tuple(
                     AnsweringGenerator(k, each, alone=alone) for each in choice.generators for k in choice.contexts
                 )
-                yield System("", method, rewrite, settings, choice.contexts, {}, generators)
+                for own in _fuse_forms(rewrite, given, settings, choice, source):
+                    yield System("", method, rewrite, own, choice.contexts, {}, generators)
+
+
+def _fuse_forms(
+    rewrite: str, given: Mapping[str, Any], settings: Settings, choice: TableChoice, source: str
+) -> Iterator[Settings]:
+    """The settings of a system, with each [fuse] of the file where several forms of the queries are searched."""
+    if len(forms_of(rewrite)) == 1:
+        yield settings
+        return
+    # The scores of a fusion are those of no model, which [repair] could take to float32.
+    tables = {name: table for name, table in given.items() if name != "repair" or "rerank" in given}
+    tables = {"fuse": {**choice.tables.get("fuse", {}), "weights": None}, **tables, "queries": {"rewrite": rewrite}}
+    for each in _combinations(tables, tuple(tables)):
+        yield settings_of_tables(_without_none(each), source, choice.place)
+
+
+def _without_none(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {key: value for key, value in table.items() if value is not None} for name, table in tables.items()}
 
 
 def _all_stages(tables: Mapping[str, object]) -> str:

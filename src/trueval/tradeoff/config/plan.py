@@ -26,7 +26,7 @@ from trueval.judgments import grade_map
 from trueval.measures import parse_list
 from trueval.policy.conventions import convention
 from trueval.retrieval.pipeline.config import beside_file, set_reuse
-from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES
+from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, forms_of, place_forms
 from trueval.specs import split
 from trueval.tradeoff.config.answers_plan import (
     AnsweringGenerator,
@@ -68,7 +68,7 @@ class SweepPlan:
         queries: file of the queries; None for those of the collection.
         sample: number of sampled queries; None for all.
         sample_seed: seed of that sample.
-        rewrites: name of a rewriting → file with the texts, or None without one.
+        rewrites: rewriting as the file has it → the same with its files found.
         systems: distinct systems.
         measuring: how quality is measured.
         tables: settings of prices, latency, limits, and of tune, route, judge and probes if the file has them.
@@ -85,7 +85,7 @@ class SweepPlan:
     queries: str | None
     sample: int | None
     sample_seed: int
-    rewrites: Mapping[str, str | None]
+    rewrites: Mapping[str, str]
     systems: tuple[System, ...]
     measuring: QualitySettings
     tables: Mapping[str, Mapping[str, Any]]
@@ -146,8 +146,9 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         raise toml.place("generate", "contexts").error(
             f"contexts of [generate]: no system gives so many documents: {left_out[0].name}: {left_out[0].reason}"
         )
+    kept = tuple(_with_found_forms(each, path) for each in kept)
     rewrites = dict.fromkeys(system.rewrite for system in kept)
-    if JUDGE_REWRITES in rewrites:
+    if any(JUDGE_REWRITES in forms_of(each) for each in rewrites):
         raise toml.place("queries", "rewrite").error(
             "rewrite = 'judge' is for golden sets. In a sweep name the file that one wrote, its rewritten.jsonl."
         )
@@ -173,7 +174,7 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         _file(own["queries"]["path"], path),
         own["queries"]["sample"],
         measuring.seed if own["queries"]["seed"] is None else own["queries"]["seed"],
-        {each: None if each in FORMS else _file(each, path) for each in rewrites},
+        {each: place_forms(each, path.parent) for each in rewrites},
         kept,
         measuring,
         {name: values for name, values in own.items() if name not in ("corpus", "queries", "measure", "answers")},
@@ -182,6 +183,14 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         _judge(written.judge, measuring, kept, toml, path, own["prices"]["book"]) if "judge" in own else None,
         answers,
     )
+
+
+def _with_found_forms(system: System, path: Path) -> System:
+    """The system with the files of the forms that its pipeline searches found from the folder of the file."""
+    if "queries" not in system.settings:
+        return system
+    queries = {**system.settings["queries"], "rewrite": place_forms(system.rewrite, path.parent)}
+    return replace(system, settings={**system.settings, "queries": queries})
 
 
 def _with_book(generators: tuple[AnsweringGenerator, ...], book: str | None) -> tuple[AnsweringGenerator, ...]:

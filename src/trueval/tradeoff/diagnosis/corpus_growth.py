@@ -26,6 +26,7 @@ from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.indexes.index import make_index, read_spec
 from trueval.retrieval.indexes.repeated_calls import SearchSession
 from trueval.retrieval.pipeline.config import STAGES, Settings, set_scoring
+from trueval.retrieval.pipeline.stage_keys import DEPTHS
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
@@ -38,7 +39,6 @@ SHARES: Final = tuple(2.0**-power for power in range(6, -1, -1))  # 1/64 to 1
 REPLICATES: Final = 5
 # Tables of a pipeline that are left out: a reranker and what follows it.
 AFTER_SEARCH: Final = ("rerank", "repair", "route")
-SEARCHES: Final = {"dense": "index", "sparse": "sparse"}  # stages that search, and the tables of their indexes
 EXACT: Final = "flat"  # the index that compares every vector in float32
 TIMED: Final = 30  # queries that are searched one at a time
 FEWEST: Final = 64  # unjudged documents; below, a 64th of them is none
@@ -149,7 +149,7 @@ def measure_growth(
         step = (begin or nobody)("embed")
         runner.document_vectors(step)
         of_documents = frozenset(whole.vectors)
-        runner.query_vectors(step)
+        runner.embed_queries(step)
     step, found = (begin or nobody)("thinned corpora"), []
     for number, corpus in enumerate(corpora):
         texts = {ids[place]: collection.documents[ids[place]] for place in corpus.places.tolist()}
@@ -181,8 +181,13 @@ def _search_thinned(
         quality=float(np.nanmean(scores.values[scores.quality])),
         cut=share_cut(stages[-1].run, task.k),
         recall=_recall(work, stages[0].run) if stages[0].name == "dense" else None,
-        bytes=sum(each.index.describe().bytes or 0 for each in sessions.values()),
-        seconds=sum(_median_seconds(each, work.settings[SEARCHES[name]]["depth"]) for name, each in sessions.items()),
+        bytes=sum(
+            each.describe().bytes or 0 for each in {id(one.index): one.index for one in sessions.values()}.values()
+        ),
+        seconds=sum(
+            _median_seconds(each, work.settings[DEPTHS[work.searches[name].kind]]["depth"])
+            for name, each in sessions.items()
+        ),
     )
 
 

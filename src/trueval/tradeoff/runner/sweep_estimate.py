@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -215,8 +215,11 @@ class _Estimating:
     ) -> tuple[OutputPart, list[list[Any]]]:
         """The part of a model for some queries, and the items of each query."""
         if table == "embed" or model.scoring not in PAIRED:
-            texts = [work.collection.queries[each] for each in asked]
-            return OutputPart("queries", texts, asked, model.embed_queries, len), [[text] for text in texts]
+            searched = [each.collection for each in work.searches.values() if each.kind == "dense"]
+            forms = searched if table == "embed" else [work.collection]
+            groups = [[each.queries[query] for each in forms] for query in asked]
+            called = [query for query in asked for _ in forms]
+            return OutputPart("queries", [*chain(*groups)], called, model.embed_queries, len), groups
         if known is None:
             depth = min(work.settings["rerank"]["depth"], len(work.collection.documents))
             given = unknown(work.collection, depth)

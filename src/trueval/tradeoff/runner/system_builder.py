@@ -22,6 +22,7 @@ import numpy as np
 from trueval.cost.cost_model import CostModel, SweepPrices
 from trueval.cost.index_memory import memory_entry
 from trueval.cost.prices import PriceBook
+from trueval.cost.tokens import text_tokens
 from trueval.errors import InputError, TruevalError
 from trueval.evaluation.content_hashes import run_hash
 from trueval.models.hosted.account import Account
@@ -33,8 +34,9 @@ from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.fusion.union import replace_scores, together
 from trueval.retrieval.indexes.index import LocalIndex, make_index, read_spec
 from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, set_scoring
-from trueval.retrieval.pipeline.pipeline_result import Stage
+from trueval.retrieval.pipeline.pipeline_result import Stage, without_folders
 from trueval.retrieval.pipeline.rerank import rerank
+from trueval.retrieval.pipeline.rewriting import name_forms
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
@@ -292,8 +294,8 @@ class SystemBuilder:
         system, work, run = waiting.system, waiting.work, stages[-1].run
         about = {
             "method": system.method,
-            "rewrite": strip_folders(system.rewrite),
-            "settings": {name: _strip_setting_folders(values) for name, values in work.settings.items()},
+            "rewrite": name_forms(system.rewrite),
+            "settings": without_folders(work.settings),
             "collection": work.about(),
             "stages": [encode(stage.to_record()) for stage in stages],
             "seconds": sum(stage.made_seconds for stage in stages),
@@ -309,7 +311,10 @@ class SystemBuilder:
         """Mean tokens of a query and of a pair, by the models' tokenizers."""
         named = {"embed": "embedder", "rerank": "reranker"}
         models = {name: work.model(table) for table, name in named.items() if table in work.settings}
-        spent = self.spending.of(work.settings, work.collection.queries, run, [1], **models)
+        forms = [each.collection.queries.values() for each in work.searches.values() if each.kind == "dense"]
+        read = [float(text_tokens(list(texts), models["embedder"]).read.mean()) for texts in forms[1:] and forms]
+        known = {"query": sum(read)} if read else None  # a query is embedded in each of its forms
+        spent = self.spending.of(work.settings, work.collection.queries, run, [1], known=known, **models)
         return {name: spent.tokens[name] for name in ("query", "candidate")}
 
     def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, object] | None:
@@ -363,10 +368,6 @@ def _make_rescorer(waiting: _Waiting, scored: Run) -> Callable[[Step], Run]:
 
 def _refuse_removed_candidates(step: Step) -> NoReturn:
     raise InputError("The candidates were removed from the cache meanwhile. Run the same command again.")
-
-
-def _strip_setting_folders(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def one_line(error: Exception) -> str:

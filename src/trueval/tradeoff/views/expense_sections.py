@@ -46,6 +46,15 @@ MIB: Final = 2**20
 MANY: Final = 20  # systems from which a table of them begins closed
 
 
+def _kind(stage: str) -> str:
+    """A stage without the form of the queries that it searches with.
+
+    >>> _kind("embed (denoise)"), _kind("first token")
+    ('embed', 'first token')
+    """
+    return stage.partition(" (")[0]
+
+
 class _TimedRow(NamedTuple):
     """A system with the latency of all its stages, or of one."""
 
@@ -129,13 +138,13 @@ def _time_figures(sweep: SweepResult, shown: Sequence[int]) -> Iterator[Figure]:
     pieces = [
         StackedPart(
             names[place],
-            stage.name,
+            _kind(stage.name),
             1000 * (stage.p50.value or 0.0),
             f"{names[place]}: {stage.name} {milliseconds(stage.p50.value)} ms",
         )
         for place in shown
         for stage in sweep.systems[place].stages
-        if stage.name in STAGES
+        if _kind(stage.name) in STAGES
     ]
     if pieces:
         used = {piece.part for piece in pieces}
