@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.comparison.judges.judge_worlds import judgments, world
 from tests.comparison.made_scores import made_scores
@@ -10,6 +11,7 @@ from tests.comparison.made_scores import made_scores
 import trueval as tv
 from trueval.comparison.judges.error_bounds import bound_errors
 from trueval.comparison.judges.judge_verdicts import _audit_counts, bounded_verdicts, judge_verdicts
+from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.both_labels import LabelSets
 from trueval.errors import InputError, PolicyError
 from trueval.measures import parse_list
@@ -196,3 +198,46 @@ def test_measures_of_a_threshold_that_no_grade_reaches_have_no_difference() -> N
         for verdict in verdicts:
             assert (verdict.verdict, verdict.low, verdict.high, verdict.turning) == ("no difference", 0, 0, None)
             assert "-" not in f"{verdict.low}{verdict.high}"
+
+
+def lists(*scores: tuple[float, ...]) -> dict[str, dict[str, float]]:
+    return {f"q{query}": {f"d{at}": score for at, score in enumerate(row)} for query, row in enumerate(scores)}
+
+
+@pytest.mark.parametrize(
+    ("grades", "choices"),
+    [
+        ((-1, 1, 0, 1), {"judged_only": True}),  # nobody judged d0, so that d1 is first where it is left out
+        ((1.5, 1, 0, 0.5), {"float_grades": "truncate"}),
+        ((1.5, 1, 0, 0.5), {"convention": "ranx"}),
+    ],
+)
+def test_bounds_are_of_the_values_that_are_compared(grades, choices) -> None:
+    """By hand, of the last two cases: grades 1, 1, 0, 0, so that DCG@2 is 1 + 1/log2(3) and 0."""
+    judge = tv.Judgments.from_dict({"q0": {f"d{at}": grade for at, grade in enumerate(grades)}, "q1": {"d0": 1}})
+    runs = [tv.Run.of(lists(row, (1.0,)), name=name) for name, row in (("a", (4.0, 3, 2, 1)), ("b", (1.0, 2, 3, 4)))]
+    items = pl.DataFrame({"query_id": ["q1"], "doc_id": ["d0"], "stratum": ["queries"]})
+    labels = items.select("query_id", "doc_id", grade=pl.lit(1.0))
+    audit = AuditSample("queries", items, labels, {"queries": 2}, (0.0, 2.0))
+    options = {"audit": audit, "judge_error": "bounded", "resamples": 100, **choices}
+    found = tv.compare(runs, judge, "DCG@2 P@1 RBP nDCG@2 R@2", **options)
+    assert found.judges is not None
+    for bounded, difference in zip(found.judges.bounded, found.differences, strict=True):
+        assert bounded.measure == difference.measure
+        assert bounded.difference == pytest.approx(difference.expected, abs=1e-12)
+        assert bounded.low <= difference.expected <= bounded.high
+    if "judged_only" not in choices:
+        assert found.judges.bounded[0].difference == pytest.approx((1 + 1 / np.log2(3)) / 2)
+
+
+def test_a_pair_without_a_query_that_counts_for_both_has_no_bounds() -> None:
+    judge = tv.Judgments.from_dict({"q0": {"d0": 1}, "q1": {"d0": 1}})
+    runs = [tv.Run.of({name: {"d0": 1.0}}, name=name) for name in ("q0", "q1")]
+    items = pl.DataFrame({"query_id": ["q1"], "doc_id": ["d0"], "stratum": ["queries"]})
+    labels = items.select("query_id", "doc_id", grade=pl.lit(1.0))
+    audit = AuditSample("queries", items, labels, {"queries": 2}, (0.0, 1.0))
+    found, refused = bounded_verdicts(runs, judge, audit, parse_list("nDCG@3 P@3"), OURS.but(missing="skip"))
+    assert (found, refused) == (
+        [],
+        [f"{measure}: no query counts for both q0 and q1." for measure in ("nDCG@3", "P@3")],
+    )

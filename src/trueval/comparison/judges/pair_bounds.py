@@ -31,7 +31,7 @@ def gain_weights(side: Sides, measure: Measure, grades: Floats) -> GainWeights |
     if measure.name not in ADDITIVE:
         return f"it is no sum over passages; take one of {', '.join(ADDITIVE)}, nDCG, R"
     added = contributions(side, measure)
-    return added if isinstance(added, str) else weigh_gains(side, measure, grades, added)
+    return added if isinstance(added, str) else weigh_gains(side, measure, grades, added, unjudged=False)
 
 
 class PairBounds(NamedTuple):

@@ -18,6 +18,7 @@ from trueval.comparison.labels.gain_weights import ROUNDING, GainWeights
 from trueval.comparison.verdict import NO_DIFFERENCE
 from trueval.measures import Measure, parse
 from trueval.measures.parameters import gains_of
+from trueval.standings.input_rules import whole_grades
 from trueval.standings.standings import Floats, Ints
 
 # Measures that are bounded, and the sum over passages that their norm divides.
@@ -66,7 +67,7 @@ def ratio_weights(side: Sides, measure: Measure, grades: Floats) -> RatioWeights
     length = most if measure.cutoff is None else min(most, measure.cutoff)
     ranks = np.ones(most)
     if measure.name == "nDCG":
-        top = float(gains_of(grades, settled).max())
+        top = float(gains_of(whole_grades(grades, policy.float_grades, side.labels.judge.source), settled).max())
         ranks = top / np.log2(np.arange(2, length + 2))
     # The formula of this room must give what the measure gives.
     grade = side.labels.judge.frame["grade"].to_numpy()

@@ -17,6 +17,7 @@ from trueval.comparison.labels.both_labels import LabelSets, Sides
 from trueval.comparison.labels.contributions import Contributions, single_lists
 from trueval.measures import Measure
 from trueval.standings.counting import counter
+from trueval.standings.input_rules import whole_grades
 from trueval.standings.standings import Bools, Floats, Ints
 
 # Gains agree to this at every rank, or the measure is no sum of weight times gain.
@@ -26,7 +27,7 @@ ROUNDING: Final = 1e-9
 class GainWeights(NamedTuple):
     """What passages are worth to a run: weight of their rank times gain of their grade.
 
-    A passage with a grade below 0, which nobody judged, has the weight that it would have if somebody did.
+    A passage with a grade below 0, which nobody judged, has the weight that it would have if somebody did, or none.
 
     Attributes:
         gains: [grade] gain, the greatest in size 1 or -1.
@@ -62,7 +63,9 @@ class GainWeights(NamedTuple):
         )
 
 
-def weigh_gains(side: Sides, measure: Measure, grades: Floats, added: Contributions) -> GainWeights | str:
+def weigh_gains(
+    side: Sides, measure: Measure, grades: Floats, added: Contributions, *, unjudged: bool = True
+) -> GainWeights | str:
     """The worth of passages to a run; or why the measure has none.
 
     Args:
@@ -70,17 +73,19 @@ def weigh_gains(side: Sides, measure: Measure, grades: Floats, added: Contributi
         measure: the measure as requested.
         grades: [grade] the scale, ascending.
         added: contributions of passages to the measure.
+        unjudged: whether passages that nobody judged have a weight. With the policy judged_only they then keep their
+            ranks, which they do not have where they stay unjudged.
     """
     policy = side.labels.policy.of(measure.innermost.name)
     settled, judge = measure.under(policy), side.labels.judge
     graded = judge.frame["grade"].clip(lower_bound=0.0)
     # Standings leave out passages without a grade.
-    all_graded = graded.equals(judge.frame["grade"])
-    filled = judge if all_graded else replace(judge, frame=judge.frame.with_columns(grade=graded))
-    standings = side.judge(policy) if all_graded else counter(side.run, filled)(policy)
+    as_judged = not unjudged or graded.equals(judge.frame["grade"])
+    filled = judge if as_judged else replace(judge, frame=judge.frame.with_columns(grade=graded))
+    standings = side.judge(policy) if as_judged else counter(side.run, filled)(policy)
     single, rows = single_lists(standings), len(graded)
     tables = np.zeros((3, len(grades), rows))
-    for at, grade in enumerate(grades.tolist()):
+    for at, grade in enumerate(whole_grades(grades, policy.float_grades, judge.source).tolist()):
         same = np.full_like(single.grade, grade), np.full_like(single.pool_grade, grade)
         values = settled.evaluate(replace(single, grade=same[0], pool_grade=same[1]))
         for kind, name in enumerate(("expected", "lowest", "highest")):
