@@ -23,7 +23,7 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure
 from trueval.policy.policy import Policy
 from trueval.run import Run
-from trueval.standings.standings import Floats, Ints
+from trueval.standings.standings import Bools, Floats, Ints
 
 BOUNDED: Final = "bounded"
 BY_SYSTEM: Final = "by-system"
@@ -191,12 +191,19 @@ def bounded_verdicts(
     of_each = 1 - (1 - level) / max(len(sums) * len(pairs), 1)
     for measure, known in sums:
         for first, second in pairs:
+            if not (_counts(known[first]) & _counts(known[second])).any():
+                refused.append(f"{measure}: no query counts for both {runs[first].name} and {runs[second].name}.")
+                continue
             bound: Any = RatioBounds if isinstance(known[first], RatioWeights) else PairBounds
             pair = bound.of(measure, known[first], known[second], classes)
             own = classes if by_grade else pair.by_system()
             bounds = by_grade or bound_errors(counts, own, of_each)
             found.append(pair.verdict(runs[first].name, runs[second].name, own, bounds, counts))
     return found, refused
+
+
+def _counts(weights: GainWeights | RatioWeights) -> Bools:
+    return weights.sums.there if isinstance(weights, RatioWeights) else weights.there
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[int, int]]:

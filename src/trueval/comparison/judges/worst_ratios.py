@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.comparison.judges.worst_labels import ErrorBounds, worst_labels
-from trueval.standings.standings import Bools, Floats, Ints
+from trueval.standings.standings import Bools, Floats, Ints, sum_by
 
 # Intervals of the norm, and steps of the prices.
 INTERVALS, STEPS = 20, 24
@@ -87,7 +87,7 @@ class RatioSums(NamedTuple):
             queries: number of queries, where the last have no passage.
         """
         norms = self.norms(grade)
-        sums = np.bincount(self.query, self.weights * self.gains[grade], max(len(norms), queries))
+        sums = sum_by(self.query, self.weights * self.gains[grade], max(len(norms), queries))
         norms = np.pad(norms, (0, len(sums) - len(norms)))
         return np.asarray(np.divide(sums, norms, out=np.zeros_like(sums), where=norms > 0))
 
