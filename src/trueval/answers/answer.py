@@ -61,6 +61,7 @@ class LoggedAnswer:
         passages: the context, in the order of the prompt; None if the log does not say.
         abstained: whether the system said that it cannot answer; None if the log does not say.
         answerable: whether the question has an answer; None if the log does not say.
+        model: name of the model that answered; "" if the log does not say.
     """
 
     query: str
@@ -72,6 +73,7 @@ class LoggedAnswer:
     passages: tuple[Passage, ...] | None = None
     abstained: bool | None = None
     answerable: bool | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,10 @@ PASSAGE_IDS: Final = (
     "metadata.id",
     "metadata.source",
 )
+MODEL_KEYS: Final = (
+    *("model", "model_name", "outputs.model", "metadata.model", "metadata.ls_model_name"),
+    *("extra.metadata.ls_model_name", "attributes.llm.model_name", "llm.model_name"),
+)
 ABSTAINED: Final = "abstained"
 ANSWERABLE: Final = "answerable"
 CLUSTER: Final = "cluster"
@@ -174,6 +178,7 @@ class _Line:
             passages,
             self._flag(ABSTAINED),
             self._flag(ANSWERABLE),
+            self._model(),
         )
 
     def optional_id(self, key: str) -> str | None:
@@ -189,6 +194,10 @@ class _Line:
         if found is None:
             raise self._refuse(key, "a string or an integer", value)
         return found
+
+    def _model(self) -> str:
+        found = (self.values.get(key) for key in MODEL_KEYS)
+        return next((each for each in found if isinstance(each, str) and not isinstance(each, Literal)), "")
 
     def _question(self) -> tuple[str, str]:
         text = self._first(TEXT_KEYS)

@@ -197,6 +197,7 @@ def log_rows(questions: Mapping[str, AskedQuestion], answered: Sequence[Answered
             "contexts": [each._asdict() for each in one.request.passages],
             **questions[one.request.query].about,
             "abstained": one.abstained,
+            "model": one.generation.model,
             "sample": one.request.sample,
             "chance": one.request.chance,
             "first_token": one.generation.moments[0] if one.generation.moments else None,
