@@ -73,6 +73,7 @@ FACE = [
     "retrieve",
     "retrieve_live",
     "self_test",
+    "stress_answers",
     "sweep",
 ]
 # What each command is in Python. The others are about this installation, or about the work of raters and chunks, which

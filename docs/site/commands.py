@@ -172,6 +172,7 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "golden stress --people qrels.trec judge.qrels --runs bm25.trec --runs ngrams-bf16.trec -m nDCG@10",
     answered,
     "answers judge new.jsonl --judge gpt-5-mini --out judged --dry-run",
+    "answers stress new.jsonl --judge gpt-5-mini --out stress --dry-run",
     "answers evaluate new.jsonl --judged new-table.jsonl",
     "answers compare old.jsonl new.jsonl --judged old-table.jsonl --judged new-table.jsonl -m correctness",
     generated,

@@ -59,6 +59,7 @@ __all__ = [
     "retrieve",
     "retrieve_live",
     "self_test",
+    "stress_answers",
     "sweep",
 ]
 
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from trueval.answers.generation.brittle_answers import brittle_answers
     from trueval.answers.generation.generate_answers import generate_answers
     from trueval.answers.judge_answers import judge_answers
+    from trueval.answers.validation.answer_stress import stress_answers
     from trueval.collection import Collection
     from trueval.comparison.budget.doubt_budget import budget
     from trueval.comparison.compare import compare
@@ -163,6 +165,7 @@ _HOMES = {
     "retrieve": "trueval.retrieval.retrieve",
     "retrieve_live": "trueval.retrieval.live.live",
     "self_test": "trueval.comparison.gate.self_test",
+    "stress_answers": "trueval.answers.validation.answer_stress",
     "sweep": "trueval.tradeoff.runner.sweep",
 }
 

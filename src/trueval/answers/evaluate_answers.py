@@ -154,9 +154,7 @@ def evaluate_answers(
     if groups is None and found.log.clusters:
         groups = Clusters(found.log.clusters, found.log.source)
     codes = np.arange(len(found.log.answers)) if groups is None else groups.codes(found.log.query_ids)
-    if isinstance(people, str | Path) and Path(people).is_dir():  # of an audit
-        people = str(Path(people) / PEOPLE)
-    by_people = None if people is None else JudgedLog.of(found.log, people)
+    by_people = None if people is None else JudgedLog.of(found.log, find_people(people))
     # A question without cells has the same value under all labels: nobody labels it, and none is drawn.
     settled = np.array([next(cells_of(answer), None) is None for answer in found.log.answers], dtype=bool)
     labeled = np.zeros(len(codes), dtype=bool) if by_people is None else (by_people.table.missing == 0) & ~settled
@@ -178,6 +176,13 @@ def evaluate_answers(
         clusters="" if groups is None else groups.source,
         notes=(*found.log.notes, *_notes(by_people, labeled, groups)),
     )
+
+
+def find_people(people: JudgedCells | Source) -> JudgedCells | Source:
+    """People's table: of the folder of an audit the file in it; anything else as it is."""
+    if isinstance(people, str | Path) and Path(people).is_dir():
+        return str(Path(people) / PEOPLE)
+    return people
 
 
 def compare_answers(

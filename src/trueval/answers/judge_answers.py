@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trueval.golden.build.golden_plan import JudgePlan
     from trueval.golden.build.grade import GradingSettings
     from trueval.golden.judge.judge import Judge, JudgeAnswer
+    from trueval.golden.judge.model_judge import ModelJudge
     from trueval.golden.validation.robustness_result import CallUsage
     from trueval.models.hosted.account import Account
     from trueval.models.missing_work import DryRun
@@ -202,7 +203,6 @@ def _make_judge(plan: JudgePlan, log: AnswerLog, account: Account) -> Judge:
     """
     from trueval.golden.build.golden_plan import LABELS as FROM_LABELS
     from trueval.golden.build.golden_plan import REPLAY
-    from trueval.golden.build.judge_choice import model_judge
 
     if plan.model.startswith(REPLAY):
         raise InputError(
@@ -216,6 +216,17 @@ def _make_judge(plan: JudgePlan, log: AnswerLog, account: Account) -> Judge:
             if (code := judged.label(cell)) != MISSING:
                 found[texts_of(by_query[cell.query], cell)] = code + 1
         return LabelJudge(found, name=f"{FROM_LABELS}{Path(path).name}")
+    return make_claim_judge(plan, account)
+
+
+def make_claim_judge(plan: JudgePlan, account: Account) -> ModelJudge:
+    """The model as a judge of claims, which grades by the codes of labels plus one.
+
+    Raises:
+        InputError: the prompt has other grades, or max_cost has no prices.
+    """
+    from trueval.golden.build.judge_choice import model_judge
+
     prompt = plan.values["prompt"]
     made = model_judge({**plan.values, "prompt": PROMPT if prompt == OF_GOLDEN else prompt}, account)
     if not set(made.prompts["grade"].grades.values()) <= set(range(1, len(LABELS) + 1)):
@@ -227,19 +238,31 @@ def _make_judge(plan: JudgePlan, log: AnswerLog, account: Account) -> Judge:
 
 
 def ask_for(
-    log: AnswerLog, grading: GradingSettings, known: Container[tuple[str, str]] | None = None
+    log: AnswerLog,
+    grading: GradingSettings,
+    known: Container[tuple[str, str]] | None = None,
+    unedited: AnswerLog | None = None,
 ) -> list[AskedCells]:
     """All questions to the judge, in the order of the log.
 
     Args:
         grading: batch, rounds and seed.
         known: pairs of claim and text that the judge can answer; None for all.
+        unedited: log of the same answers whose texts decide the order of the texts of a call; the log itself if None.
     """
-    return [asked for answer in log.answers for asked in _of_answer(answer, grading, known)]
+    originals = (unedited or log).answers
+    return [
+        asked
+        for answer, original in zip(log.answers, originals, strict=True)
+        for asked in _of_answer(answer, original, grading, known)
+    ]
 
 
 def _of_answer(
-    answer: LoggedAnswer, grading: GradingSettings, known: Container[tuple[str, str]] | None
+    answer: LoggedAnswer,
+    original: LoggedAnswer,
+    grading: GradingSettings,
+    known: Container[tuple[str, str]] | None,
 ) -> Iterator[AskedCells]:
     by_claim: dict[str, dict[str, list[Cell]]] = {}
     for cell in cells_of(answer):
@@ -247,19 +270,20 @@ def _of_answer(
         if known is None or (claim, text) in known:
             by_claim.setdefault(claim, {}).setdefault(text, []).append(cell)
     for claim, by_text in by_claim.items():
+        slots = {text: texts_of(original, cells[0]) for text, cells in by_text.items()}
+        texts = sorted(by_text, key=lambda text: text_hash([slots[text][1]]))
         for sample in range(grading.rounds):
-            texts = _shuffle(list(by_text), claim, sample, grading.seed)
-            for start in range(0, len(texts), grading.batch):
-                shown = tuple(texts[start : start + grading.batch])
+            shuffled = _shuffle(texts, slots[texts[0]][0], sample, grading.seed)
+            for start in range(0, len(shuffled), grading.batch):
+                shown = tuple(shuffled[start : start + grading.batch])
                 yield AskedCells(Question("grade", claim, shown, sample), tuple(tuple(by_text[each]) for each in shown))
 
 
 def _shuffle(texts: Sequence[str], claim: str, sample: int, seed: int) -> list[str]:
-    """The texts in an order that seed, repetition and claim decide, whatever their order in the log."""
+    """Texts, sorted by their hash, in an order that seed, repetition and claim decide."""
     about = json.dumps([seed, sample, text_hash([claim])]).encode()
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(about).digest()[:8], "big"))
-    ordered = sorted(texts, key=lambda text: text_hash([text]))
-    return [ordered[at] for at in rng.permutation(len(ordered)).tolist()]
+    return [texts[at] for at in rng.permutation(len(texts)).tolist()]
 
 
 def _rows(log: AnswerLog, asked: AskedCells, answer: JudgeAnswer, name: str) -> Iterator[dict[str, object]]:

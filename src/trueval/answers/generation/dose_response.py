@@ -83,14 +83,14 @@ def steepest(doses: Floats) -> float:
 def mean_slope(name: str, bounds: Bounds, kept: Bools, doses: Floats, codes: Ints, level: float) -> BoundedMean:
     """The mean of slopes, or of halved differences of slopes, with its interval: as a share of the steepest."""
     most = steepest(doses)
-    return _times(bounded_mean(name, Bounds(*(each / most for each in bounds)), kept, codes, level, signed=True), most)
+    return times(bounded_mean(name, Bounds(*(each / most for each in bounds)), kept, codes, level, signed=True), most)
 
 
 def slope_difference(name: str, one: DoseValues, other: DoseValues, codes: Ints, level: float) -> BoundedMean:
     """Slope of one generator minus that of another, over the questions that both have in whole."""
     found = difference(slopes(one), slopes(other))
     half = Bounds(found.lowest / 2, found.highest / 2)
-    return _times(mean_slope(name, half, one.whole & other.whole, one.doses, codes, level), 2.0)
+    return times(mean_slope(name, half, one.whole & other.whole, one.doses, codes, level), 2.0)
 
 
 def drop(name: str, values: DoseValues, place: int, codes: Ints, level: float) -> BoundedMean:
@@ -108,7 +108,8 @@ def place_effect(name: str, first: DoseValues, other: DoseValues, codes: Ints, l
     return bounded_mean(name, found, ~np.isnan(found.lowest), codes, level, signed=True)
 
 
-def _times(found: BoundedMean, factor: float) -> BoundedMean:
+def times(found: BoundedMean, factor: float) -> BoundedMean:
+    """A mean in other units, with its interval."""
     value, low, high, lowest, highest = (
         None if end is None else factor * end
         for end in (found.value, found.low, found.high, found.lowest, found.highest)

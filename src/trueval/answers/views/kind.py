@@ -26,3 +26,11 @@ BRITTLE = kind_of_view(
     order=17,
     stem="brittle-answers",
 )
+STRESS = kind_of_view(
+    "answer-stress",
+    "trueval.answers.validation.answer_stress_result:AnswerStress",
+    "trueval.answers.views.answer_stress:view",
+    format=1,
+    order=18,
+    stem="answer-stress",
+)

@@ -176,7 +176,15 @@ def foreign(text: str) -> str:
     >>> foreign("what is the lift of a wing").split()[0]
     'Le'
     """
+    return _LANGUAGES[least_language(text)][1]
+
+
+def least_language(text: str) -> str:
+    """Which of fr, de and en a text is least like, by the words that nearly every text of a language has.
+
+    >>> least_language("quel est le nom de la rose"), least_language("what is the lift of a wing")
+    ('de', 'fr')
+    """
     words = _WORD.findall(text.lower())
     of = {name: sum(word in usual for word in words) for name, (usual, _) in _LANGUAGES.items()}
-    passages: dict[str, str] = {name: passage for name, (_, passage) in _LANGUAGES.items()}
-    return passages[min(of, key=lambda name: of[name])]
+    return min(of, key=lambda name: of[name])

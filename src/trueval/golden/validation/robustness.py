@@ -206,8 +206,8 @@ def _decide(kinds: Sequence[AdversarialKind], level: float) -> tuple[Adversarial
     for kind, own, other in zip(kinds, _adjust([each.p for each in kinds]), of_companions, strict=True):
         companions = kind.companions
         if companions is not None:
-            companions = replace(companions, p_holm=other, raised_by_it=_is_below(other, level))
-        found.append(replace(kind, p_holm=own, fooled=_is_below(own, level), companions=companions))
+            companions = replace(companions, p_holm=other, raised_by_it=is_below(other, level))
+        found.append(replace(kind, p_holm=own, fooled=is_below(own, level), companions=companions))
     return tuple(found)
 
 
@@ -215,7 +215,8 @@ def _adjust(values: Sequence[float]) -> list[float | None]:
     return [None, *holm(np.array(values[1:])).tolist()]
 
 
-def _is_below(value: float | None, level: float) -> bool:
+def is_below(value: float | None, level: float) -> bool:
+    """Whether a p-value is below 1 - level; that of a control, None, is not."""
     return value is not None and value < round(1 - level, 12)
 
 
