@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,15 @@ from tests.golden import small
 
 import trueval as tv
 from trueval.comparison.labels.audit_sample import AuditSample
+from trueval.comparison.labels.label_decision import LabelDecision
 from trueval.errors import InputError, PolicyError
+from trueval.golden.audit.sampling.batch_drawing import expected_size
 from trueval.golden.audit.sampling.decision_audit import DecisionChoices, DecisionKeywords
 from trueval.golden.audit.sampling.next_labels import next_labels
 from trueval.golden.audit.sampling.next_labels_result import NextLabels
 from trueval.golden.audit.sampling.sample_drawing import SampleChoices, open_audit
 from trueval.golden.audit.server.session import SessionTasks, audit
+from trueval.golden.audit.store.audit_manifest import read_sample
 from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan
 
@@ -283,3 +286,26 @@ def test_a_batch_over_a_hundred_thousand_passages_takes_about_a_second(tmp_path:
     assert found.reachable > 100_000
     assert found.open > 300
     assert time.process_time() - begun < 4  # 1.2 s on an idle machine
+
+
+def test_a_batch_after_the_budget_was_spent_still_draws_every_passage_with_a_chance(place: Path) -> None:
+    """Batches of two passages that happen to hold three or four spend a budget of 50 before the last batch."""
+    call(place, measure="DCG@5", budget=50, batch=2)
+    sample = read_sample(place / "audit")
+    assert expected_size(sample) == pytest.approx((50 - len(sample.items)) / 24)
+    assert expected_size(replace(sample, items=sample.items[:1] * 60)) == 1
+
+
+def test_batches_of_few_passages_leave_none_without_a_chance(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def chances(self, contrasts, known, left, expected):
+        found = own(self, contrasts, known, left, expected)
+        seen.append(float(found[left].min()))
+        return found
+
+    own = LabelDecision.chances
+    monkeypatch.setattr(LabelDecision, "chances", chances)
+    found = call(place, people=True, measure="DCG@5", budget=50, batch=2, level=0.9999)
+    assert (found.state, len(seen)) == ("spent", 25)
+    assert min(seen) > 0

@@ -27,6 +27,9 @@ from trueval.version import __version__
 
 DESIGN: Final = "poisson"
 
+# Least part of the planned size of a batch.
+LEAST_PART: Final = 0.5
+
 
 class BatchPlan(NamedTuple):
     """What is fixed before the first label.
@@ -80,10 +83,17 @@ def plan_batches(source: Source, plan: BatchPlan, members: int, seed: int) -> Au
 
 
 def expected_size(sample: AuditManifest) -> float:
-    """Expected number of passages of the next batch: what is left of the budget, over the batches that are left."""
+    """Expected number of passages of the next batch: what is left of the budget, over the batches that are left.
+
+    It is at least half of what was planned: where earlier batches happened to spend the budget, a batch whose passages
+    have no chance would be an estimate by the judge's grades alone, without a variance.
+    """
     batches = sample.about["batches"]
-    left = sum(each["passages"] is None for each in batches)
-    return float(sum(each["expected"] for each in batches) - len(sample.items)) / max(left, 1)
+    left = [each["expected"] for each in batches if each["passages"] is None]
+    if not left:
+        return 0.0
+    rest = float(sum(each["expected"] for each in batches) - len(sample.items))
+    return max(rest / len(left), LEAST_PART * left[0])
 
 
 def draw_batch(
