@@ -19,6 +19,7 @@ from trueval.comparison.budget.shared_doubt import SharedDoubt, read_budget, sha
 from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.views.checks import sentences
 from trueval.errors import InputError, PolicyError
+from trueval.policy.policy import OURS
 
 JUDGE = tv.Judgments.from_dict({f"q{at}": {"a": 1, "b": 0} for at in range(40)})
 
@@ -73,10 +74,10 @@ def test_a_budget_is_read_from_its_folder_or_file_and_others_are_refused(tmp_pat
     found = budget_of(0.05)
     (tmp_path / "budget.json").write_text(json.dumps(found.to_dict()), encoding="utf-8")
     for place in (tmp_path, tmp_path / "budget.json", found):
-        assert shared_doubt(read_budget(place), "nDCG@10") == shared_doubt(found, "nDCG@10")
+        assert shared_doubt(read_budget(place, OURS.to_dict()), "nDCG@10") == shared_doubt(found, "nDCG@10")
     (tmp_path / "other.json").write_text('{"kind": "power"}', encoding="utf-8")
     with pytest.raises(InputError, match=r"other\.json: no result of trueval budget"):
-        read_budget(tmp_path / "other.json")
+        read_budget(tmp_path / "other.json", OURS.to_dict())
     with pytest.raises(InputError, match="The budget is of nDCG@10, and not of P@5"):
         shared_doubt(found, "P@5")
     alone = {name: [[made_scores(name, np.linspace(0, 1, 40))]] for name in ("a", "b")}
@@ -179,3 +180,45 @@ def test_a_frontier_separates_no_systems_that_repeats_move_by_more(tmp_path: Pat
     assert others[1].within_noise == best.within_noise
     assert any("other repeats and judges too" in note for note in wide.notes)
     assert [point.quality for point in wide.points] == [point.quality for point in plain.points]
+
+
+def test_a_budget_of_values_under_another_policy_is_refused() -> None:
+    """nDCG@10 with the gain 2^g - 1 varies otherwise than with the grade itself, and has the same name."""
+    found = budget_of(0.05)
+    scores = [made_scores(name, np.linspace(0, 1, 40), policy=OURS.but(gain="exp")) for name in ("s0", "s1")]
+    with pytest.raises(PolicyError, match="of values with gain='linear', and these have gain='exp'"):
+        power_of_scores(scores, budget=found)
+    with pytest.raises(PolicyError, match="with gain="):
+        tv.gate(scores, [tv.MaxDrop(None, 0.05)], baseline="s0", budget=found)
+    ties = [made_scores(name, np.linspace(0, 1, 40), policy=OURS.but(tie_order="random")) for name in ("s0", "s1")]
+    assert power_of_scores(ties, budget=found).measures
+
+
+def test_a_pair_that_ran_once_has_the_largest_of_the_pairs_whose_repeats_are_known() -> None:
+    rng = np.random.default_rng(0)
+    scores = {
+        name: [[made_scores(name, rng.normal(0.5, 0.1, 40) + rng.normal(0, 0.1))] for _ in range(number)]
+        for name, number in (("a", 6), ("b", 1), ("c", 1))
+    }
+    found = budget_of_scores(scores, [JUDGE], BudgetChoices(None, 0.95, None))
+    once = shared_doubt(found, "nDCG@10", "b", "c")
+    assert once.variance > 0
+    assert once.variance == max(shared_doubt(found, "nDCG@10", "a", other).variance for other in ("b", "c"))
+
+
+def test_a_limit_on_another_measure_holds_for_other_repeats_too(tmp_path: Path) -> None:
+    """At a limit that a configuration's measure is far above, repeats that move it by .4 leave a chance below 1."""
+    folder = write_sweep(tmp_path / "sweep", made_sweep(), queries=30, timed=8)
+    plain = tv.frontier(folder, resamples=300).result
+    names = " ".join(dict.fromkeys(point.quality.measure for point in plain.points))
+    sweep = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    other = next(name for name in sweep["configurations"][0]["measures"] if name != sweep["quality"])
+    limit = {other: 0.01}
+    found = [
+        tv.frontier(folder, resamples=300, min_quality=limit, budget=given).result
+        for given in (None, budget_of(0.4, measures=" ".join(dict.fromkeys([*names.split(), other]))))
+    ]
+    alone, wide = ([each.feasible_chance for each in result.rules if each.limits.measure] for result in found)
+    assert alone
+    assert min(alone) == 1
+    assert max(wide) < 1

@@ -10,6 +10,7 @@ values of questions differ by, and so of every interval over questions already.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.budget.budget_result import Budget
-from trueval.errors import InputError, Place
+from trueval.errors import InputError, Place, PolicyError
 
 if TYPE_CHECKING:
     from trueval.standings.standings import Floats
 
 FILE: Final = "budget.json"
+
+# Choices of a policy that expected values do not depend on.
+OF_TIES: Final = frozenset({"convention", "tie_order", "seed"})
 
 
 class SharedDoubt(NamedTuple):
@@ -93,7 +97,8 @@ def shared_doubt(budget: Budget, measure: str, first: str | None = None, second:
         second: name of another.
 
     Returns:
-        That of the pair; of a pair that the budget does not have, the largest of all of its pairs.
+        That of the pair; of a pair that the budget does not have, or whose repeats it does not know where it knows
+        those of others, the largest of all of its pairs.
 
     Raises:
         InputError: the budget is not of this measure, or knows neither repeats nor several judges.
@@ -121,25 +126,38 @@ def shared_doubt(budget: Budget, measure: str, first: str | None = None, second:
         squares = sum(variance**2 / degrees for variance, degrees in parts)
         degrees = max(total**2 / squares, 1.0) if squares else math.inf
         found.append(SharedDoubt(total, degrees, pair.run, str(pair.minus)))
-    asked = [each for each in found if {each.first, each.second} == {first, second}]
+    again = dict(zip(budget.runs, budget.repeats, strict=True))
+    ran_again = max(budget.repeats) < 2 or min(again.get(str(name), 0) for name in (first, second)) > 1
+    asked = [each for each in found if ran_again and {each.first, each.second} == {first, second}]
     return asked[0] if asked else max(found, key=lambda each: each.half_width(0.95))
 
 
-def read_budget(budget: Budget | str | PathLike[str]) -> Budget:
-    """A budget, or the one in a file or a folder of results.
+def read_budget(budget: Budget | str | PathLike[str], policy: Mapping[str, object]) -> Budget:
+    """A budget, or the one in a file or a folder of results, of values under a policy.
 
     Args:
         budget: the budget, its JSON file, or the folder that --out of `trueval budget` wrote.
+        policy: the policy of the values that it is for, as a dict.
 
     Raises:
         InputError: there is none.
+        PolicyError: it is of expected values under another policy.
     """
-    if isinstance(budget, Budget):
-        return budget
+    found = budget if isinstance(budget, Budget) else _read(Path(budget))
+    own = found.choices["policy"]
+    for name in policy.keys() - OF_TIES:
+        if own.get(name) != policy[name]:
+            raise PolicyError(
+                f"The budget is of values with {name}={own.get(name)!r}, and these have {name}={policy[name]!r}. Make "
+                "one with trueval budget and the same options."
+            )
+    return found
+
+
+def _read(path: Path) -> Budget:
     from trueval.files.source.source_bytes import read_bytes
     from trueval.report.kinds import read_json
 
-    path = Path(budget)
     path = path / FILE if path.is_dir() else path
     data = read_json(path, read_bytes(str(path)))
     if not isinstance(data, dict) or data.get("kind") != Budget.KIND:

@@ -154,7 +154,7 @@ def gate(
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if drops and found_baseline is not None:
         asked: dict[str, Any] = {**choices, "clusters": clusters, "threads": threads}
-        doubt = None if budget is None else read_budget(budget)
+        doubt = None if budget is None else read_budget(budget, runs[0].policy.to_dict())
         rules = _Rules(when_unclear, when_same, missing, least, judged if labels == CORRECTED else None, doubt)
         said = {check.run for check in found if check.name in ("queries", "relevant") and not check.passed}
         told = _drops(runs, found_baseline, drops, asked, rules)

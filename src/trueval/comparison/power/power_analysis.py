@@ -149,7 +149,7 @@ def power_of_scores(
     if baseline is not None and baseline not in aligned.names:
         raise InputError(f"The baseline must be one of the runs {', '.join(aligned.names)}. Got {baseline!r}.")
     known = None if told is None else told.codes(aligned.query_ids)
-    doubt = None if budget is None else read_budget(budget)
+    doubt = None if budget is None else read_budget(budget, scores[0].policy.to_dict())
     measures = tuple(_of_measure(aligned, at, baseline, known, asked, doubt) for at in range(len(aligned.measures)))
     notes = [note for each in scores for note in each.notes] + [*aligned.notes]
     notes += [line for each in measures for line in _remarks(each)]

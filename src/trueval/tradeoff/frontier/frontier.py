@@ -109,7 +109,7 @@ def frontier(
         measured.result.get("seed", 0) if seed is None else seed,
         thread_count(threads),
         (SURE if said.get("sure") is None else said["sure"]) if sure is None else sure,
-        None if budget is None else read_budget(budget),
+        None if budget is None else read_budget(budget, measured.result["policy"]),
     )
     _check_limits(measured, choices.limits)
     growth = None if grow is None else _forecast(measured, choices, grow)
@@ -167,7 +167,9 @@ def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
     target = None
     if limits.quality is not None and limits.measure is not None and limits.measure != measured.result["quality"]:
         values, variances = measured.of_measure(limits.measure)
-        target = Target(_values_of(measured, limits.measure), resample_means(values, variances, **shared).plain)
+        plain = resample_means(values, variances, **shared).plain
+        plain = plain + _shared_errors_of(measured, choices, limits.measure)[measured.system]
+        target = Target(_values_of(measured, limits.measure), plain)
     return Frontier(measured, choices, qualities, drawn, target)
 
 
@@ -178,14 +180,18 @@ def _draw_shared_errors(measured: SweepArrays, choices: FrontierChoices) -> Floa
         InputError: the budget is of other measures.
     """
     found = np.zeros((len(measured.configurations), choices.resamples))
-    if choices.budget is None:
-        return found
     for quality in dict.fromkeys(str(each["quality"]) for each in measured.configurations):
-        rng = np.random.default_rng([choices.seed, *SHARED_STREAM])  # the same for all qualities of a system
-        drawn = shared_doubt(choices.budget, quality).draw(len(measured.systems), choices.resamples, rng)
         own = np.flatnonzero([each["quality"] == quality for each in measured.configurations])
-        found[own] = drawn[measured.system[own]]
+        found[own] = _shared_errors_of(measured, choices, quality)[measured.system[own]]
     return found
+
+
+def _shared_errors_of(measured: SweepArrays, choices: FrontierChoices, measure: str) -> Floats:
+    """[system, resample] what repeats and judges change in one measure; from the same numbers for all measures."""
+    if choices.budget is None:
+        return np.zeros((len(measured.systems), choices.resamples))
+    rng = np.random.default_rng([choices.seed, *SHARED_STREAM])
+    return shared_doubt(choices.budget, measure).draw(len(measured.systems), choices.resamples, rng)
 
 
 def _check_limits(measured: SweepArrays, limits: RuleLimits) -> None:
