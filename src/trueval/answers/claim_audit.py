@@ -1,8 +1,9 @@
 """The cells of a log as people grade them: documents of a collection, which the audit page of golden sets serves.
 
 Each question is a query, and each of its cells a document that shows the claim, the text that it is held against, and
-what the grades mean. An audit of the design "queries" draws questions at random and shows every cell of each, in a
-random order and without the judge's labels, which is what corrects the judge's table:
+the answer or reference that it is from; audit.json has the page say what the grades mean. An audit of the design
+"queries" draws questions at random and shows every cell of each, in a random order and without the judge's labels:
+this corrects the judge's table:
 
     trueval golden audit judged/audit/cells.parquet --collection judged/audit --design queries --scale 1-4 --out people
     trueval answers evaluate log.jsonl --judged judged/table.jsonl --people people
@@ -18,14 +19,11 @@ from typing import Final
 from trueval.answers.answer import AnswerLog
 from trueval.answers.claim_table import ANSWER, REFERENCE, cells_of, document_of, texts_of
 from trueval.files.atomic_files import write_whole
+from trueval.golden.audit.store.rubric import ABOUT, CLAIMS
 from trueval.judgments import Judgments
 
 FOLDER: Final = "audit"
 CELLS: Final = "cells.parquet"
-_MEANINGS: Final = (
-    "4: the text supports the claim in whole. 3: in part. 2: it says nothing of it, or not enough. 1: it contradicts "
-    "it."
-)
 _OF: Final = {ANSWER: "the answer", REFERENCE: "the reference"}
 
 
@@ -48,13 +46,17 @@ def write_audit(log: AnswerLog, folder: Path) -> Path | None:
         for cell in cells:
             claim, text = texts_of(answer, cell)
             where = _OF.get(str(cell.against), f"passage {cell.against}")
-            shown = f"Claim of {_OF[cell.of]}: {claim}\n\nText, {where}: {text}\n\n{_MEANINGS}"
+            shown = f"Claim of {_OF[cell.of]}: {claim}\n\nText, {where}: {text}"
+            whole = answer.text if cell.of == ANSWER else "\n".join(answer.references[:1])
+            if whole and whole != claim:  # what the claim stands in: who "it" is
+                shown += f"\n\nThe claim is from {_OF[cell.of]}: {whole}"
             documents.append({"_id": document_of(cell), "text": shown})
     if not found:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     _write_lines(folder / "corpus.jsonl", documents)
     _write_lines(folder / "queries.jsonl", queries)
+    _write_lines(folder / ABOUT, [{"shows": CLAIMS}])
     Judgments.from_dict(found).write(folder / CELLS)
     return folder / CELLS
 

@@ -37,6 +37,7 @@ from trueval.golden.audit.store.audit_manifest import (
     write_sample,
 )
 from trueval.golden.audit.store.audit_store import AuditStore
+from trueval.golden.audit.store.rubric import PASSAGES, read_shows
 from trueval.golden.audit.store.text_table import TextTable
 from trueval.golden.build.stage_files import file_hash
 from trueval.measures import parse
@@ -137,6 +138,8 @@ def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> Audi
         "unjudged": sum(each["grade"] is None for each in source.labels)
         + int((source.judgments.frame["grade"] < 0).sum()),
     }
+    if (shows := read_shows(choices.collection)) != PASSAGES:
+        about["shows"] = shows
     scale = choices.scale or grade_scale(source)
     check_scale(scale, source)
     empty = AuditManifest(design, seed, choices.raters or 1, {"grade": scale}, (), (), about)

@@ -67,6 +67,8 @@ class App:
         self.moments = itertools.count(time.time_ns() // 1000)
         folder = files(__package__) / "pages"
         self.pages = {path: (folder / name).read_bytes() for path, (name, _) in PAGES.items()}
+        shows = f'<body data-shows="{store.sample.shows}" '.encode()
+        self.pages[b"/"] = self.pages[b"/"].replace(b"<body ", shows, 1)
         self.calls: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "start": self._start,
             "items": self._items,
@@ -111,7 +113,7 @@ class App:
         return {
             "audit": self.audit,
             "scales": {task: list(scale) for task, scale in scales.items()},
-            "anchors": {task: anchors_of(task, scale) for task, scale in scales.items()},
+            "anchors": {task: anchors_of(task, scale, self.store.sample.shows) for task, scale in scales.items()},
             "progress": self._progress(asked["rater"]),
         }
 

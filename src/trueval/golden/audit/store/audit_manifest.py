@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, Place
+from trueval.golden.audit.store.rubric import CLAIMS, PASSAGES
 from trueval.golden.build.stage_files import lines_of, read_lines
 from trueval.report.atomic_folders import alone, replace_together
 from trueval.report.formats import to_json
@@ -153,6 +154,11 @@ class AuditManifest:
     items: tuple[Item, ...]
     about: Mapping[str, Any]
 
+    @property
+    def shows(self) -> str:
+        """What its items are: "passages" or "claims"."""
+        return str(self.about.get("shows", PASSAGES))
+
     def sentences(self) -> list[str]:
         """The sample in sentences, one line per task."""
         units = sum(each.sampled for each in self.strata)
@@ -166,7 +172,8 @@ class AuditManifest:
                 strata = f" from {len(self.strata)} strata" if self.design == "documents" else ""
                 if self.design == "poisson":
                     strata = " that weigh in the runs, drawn where they decide"
-                what = "passages" if self.design == "poisson" else "judged passages"
+                what = "claims with a text each" if self.shows == CLAIMS else "judged passages"
+                what = "passages" if self.design == "poisson" else what
                 lines.append(f"{count:,} {what}{queries}{strata}, seed {self.seed}{people}.")
             elif task == "order":
                 about = self.about["order"]

@@ -147,16 +147,16 @@ def _blind(store: AuditStore, item: str) -> dict[str, object]:
         "task": shown.task,
         **_texts(shown),
         "shown": store.items[item].content_hash,
-        "choices": _choices(shown),
+        "choices": _choices(shown, store.sample.shows),
         "grade": None,
         "skip": False,
         "note": "",
     }
 
 
-def _choices(shown: AuditItem) -> dict[str, str]:
+def _choices(shown: AuditItem, shows: str) -> dict[str, str]:
     """Value → its meaning."""
-    meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high))
+    meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high), shows)
     return {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)}
 
 
@@ -289,7 +289,7 @@ def _refuse_other_texts(row: Mapping[str, object], store: AuditStore, item: str,
             f"item {item} was answered of other texts than this audit shows, or on another scale. The file is of "
             "another audit, or of another version of its corpus: give it to that one."
         )
-    if "choices" in row and row["choices"] != _choices(store.read_item(item)):
+    if "choices" in row and row["choices"] != _choices(store.read_item(item), store.sample.shows):
         raise place.error(
             f"item {item}: its choices are not those of this audit. Answers are to the scale as exported."
         )

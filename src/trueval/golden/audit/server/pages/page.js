@@ -1,7 +1,7 @@
 "use strict";
 import { Kept } from "./kept.js";
 import { keyOf } from "./keys.js";
-import { TASKS, choicesOf } from "./rubric.js";
+import { OPENING, TASKS, choicesOf } from "./rubric.js";
 import { Away, Closed, Refused, post, token } from "./talk.js";
 import { at, message, openHelp, showChoices, showCounts, showItem, showRefusals, showWaiting, tell } from "./view.js";
 
@@ -330,6 +330,6 @@ if (!token) message("The address lacks its token", "Open the whole address that 
 else if (state.rater) begin();
 else {
   at("rater").value = remembered(BROWSER, "trueval-audit-rater") ?? "";
-  message("Who grades?", "You read a query and a passage and say how much the passage helps. It takes one key.", { form: true });
+  message("Who grades?", OPENING, { form: true });
 }
 document.documentElement.dataset.ready = "";

@@ -8,8 +8,22 @@ const SIDES = [
   { value: -1, keys: ["b", "3", "ArrowRight"], words: "Passage B is better", short: "B", sign: "B" },
 ];
 
+// Before anybody has a name, and for each grade: of passages, and of claims.
+const SHOWN = {
+  passages: {
+    opening: "You read a query and a passage and say how much the passage helps. It takes one key.",
+    grade: { kind: "Query and passage", question: "How much of the answer does the passage hold?", ends: ["nothing", "all of it"] },
+  },
+  claims: {
+    opening: "You read a claim and a text and say whether the text supports the claim. It takes one key.",
+    grade: { kind: "Claim and text", question: "Does the text support the claim?", ends: ["contradicts it", "supports it in whole"] },
+  },
+};
+const SHOWS = SHOWN[document.body.dataset.shows] ?? SHOWN.passages;
+export const OPENING = SHOWS.opening;
+
 export const TASKS = {
-  grade: { kind: "Query and passage", question: "How much of the answer does the passage hold?", ends: ["nothing", "all of it"] },
+  grade: SHOWS.grade,
   order: { kind: "Query and two passages", question: "Which passage helps more to answer the query?" },
   answer: { kind: "Question and answer", question: "How good is the answer?", ends: ["wrong", "correct and complete"] },
 };
