@@ -23,6 +23,7 @@ from trueval.answers.evaluate_answers import evaluate_answers
 from trueval.answers.judge_answers import ask_for, estimate_judging, judge_answers
 from trueval.errors import InputError
 from trueval.golden.build.golden_plan import JudgePlan, read_judge
+from trueval.golden.judge.ledger import open_existing_ledger
 
 need("openai", extra="judge")
 
@@ -70,6 +71,11 @@ def test_every_cell_is_judged_and_the_values_follow(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in found.table.read_text().splitlines()]
     assert {row["by"] for row in rows} == {"served"}
     assert rows[0]["reason"].startswith("because ")
+    with open_existing_ledger(tmp_path / "out" / "ledger.sqlite") as book:
+        assert book is not None
+        assert {row["call"] for row in rows} == {*book.times()}
+    texts = [text for each in values.listed for claim in each.claims for text in claim.texts]
+    assert {call for text in texts for call in text.calls} == {row["call"] for row in rows}
 
 
 def test_batches_are_shuffled_and_repeated_and_hold_each_text_once_a_round(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from trueval.evaluation.corrected_values import EstimateWithInterval
+from trueval.report.json_fields import OMITTED
 from trueval.report.result import Result
 
 
@@ -76,11 +77,13 @@ class JudgedText:
         against: "reference", "answer", or the number and id of a passage.
         label: "supported", "partly", "not", "contradicted" or "missing".
         text: the text.
+        calls: keys of the judge's calls in its ledger, where the table says.
     """
 
     against: str
     label: str
     text: str
+    calls: tuple[str, ...] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -92,10 +93,12 @@ class JudgedCells(NamedTuple):
     Attributes:
         labels: cell → codes of its repetitions, `MISSING` for one without a label.
         source: where they were read.
+        calls: cell → keys of the calls that labeled it, where the table says.
     """
 
     labels: Mapping[Cell, tuple[int, ...]]
     source: str
+    calls: Mapping[Cell, tuple[str, ...]] = MappingProxyType({})
 
     def label(self, cell: Cell) -> int:
         """The median label of a cell, the lower of two; `MISSING` without any."""
@@ -115,10 +118,14 @@ def read_judged(source: Source, log: AnswerLog) -> JudgedCells:
     content = read_content(source)
     by_query = {answer.query: answer for answer in log.answers}
     found: dict[Cell, tuple[int, ...]] = {}
+    calls: dict[Cell, tuple[str, ...]] = {}
     for row in unread_lines(content):
         cell, code = _read(_as_cell(row.values), row.place, by_query)
         found[cell] = (*found.get(cell, ()), code)
-    return JudgedCells(found, content.source)
+        call = row.values.get("call")
+        if isinstance(call, str):
+            calls[cell] = (*calls.get(cell, ()), call)
+    return JudgedCells(found, content.source, calls)
 
 
 def document_of(cell: Cell) -> str:

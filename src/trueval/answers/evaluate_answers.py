@@ -344,4 +344,5 @@ def _text(answer: LoggedAnswer, cell: Cell, judged: JudgedCells) -> JudgedText:
     if isinstance(cell.against, int):
         own = (answer.passages or ())[cell.against - 1].id
         name += f" ({own})" * (own != name)
-    return JudgedText(name, "missing" if code == MISSING else LABELS[code], texts_of(answer, cell)[1])
+    label = "missing" if code == MISSING else LABELS[code]
+    return JudgedText(name, label, texts_of(answer, cell)[1], judged.calls.get(cell, ()))

@@ -149,7 +149,7 @@ def fill_table(
         announce(chosen, account, estimate_stage(chosen, book, "grade", questions))
         step = (begin or nobody)("judging claims")
         answers = ask_all(book, chosen, questions, at_once=int(plan.values["concurrency"]), step=step)
-    rows = [row for one, answer in zip(asked, answers, strict=True) for row in _rows(read, one, answer, chosen.name)]
+    rows = [row for one, answer in zip(asked, answers, strict=True) for row in _rows(one, answer, chosen)]
     table = folder / TABLE
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     write_whole(table, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
@@ -286,8 +286,11 @@ def _shuffle(texts: Sequence[str], claim: str, sample: int, seed: int) -> list[s
     return [texts[at] for at in rng.permutation(len(texts)).tolist()]
 
 
-def _rows(log: AnswerLog, asked: AskedCells, answer: JudgeAnswer, name: str) -> Iterator[dict[str, object]]:
-    """Rows of the table; a slot without a valid label has the label null, and why."""
+def _rows(asked: AskedCells, answer: JudgeAnswer, judge: Judge) -> Iterator[dict[str, object]]:
+    """Rows of the table, each with its call in the ledger; a slot without a valid label has the label null, and why."""
+    from trueval.golden.judge.judge import key_of
+
+    call = key_of(judge, asked.question).call
     for cells, label in zip(asked.cells, answer.labels or (None,) * len(asked.cells), strict=True):
         for cell in cells:
             yield {
@@ -297,9 +300,10 @@ def _rows(log: AnswerLog, asked: AskedCells, answer: JudgeAnswer, name: str) -> 
                 "against": cell.against,
                 "label": None if label is None else LABELS[label.grade - 1],
                 "sample": asked.question.sample,
-                "by": name,
+                "by": judge.name,
                 "reason": "; ".join(answer.problems) if label is None else label.reason,
                 "text": asked.question.query,
+                "call": call,
             }
 
 

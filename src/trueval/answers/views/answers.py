@@ -209,21 +209,24 @@ def _figure(known: list[AnswerMean]) -> Figure | None:
 def _case(question: JudgedQuestion) -> Case:
     correct = "not known" if question.correctness is None else format_value(question.correctness)
     words: list[Sentence] = [f"Answer: {question.answer or '(empty)'}", f"Correctness {correct}. Id {question.query}."]
-    sheets = [_claim(number, each) for number, each in enumerate(question.claims, start=1)]
+    called = any(text.calls for claim in question.claims for text in claim.texts)
+    columns = TEXTS if called else TEXTS[:-1]
+    sheets = [_claim(number, each, columns) for number, each in enumerate(question.claims, start=1)]
     title = question.question if question.correctness is None else f"{question.question} (correctness {correct})"
     return Case(title, words, sheets)
 
 
-def _claim(number: int, claim: JudgedClaim) -> Sheet[JudgedText]:
+def _claim(number: int, claim: JudgedClaim, columns: tuple[Column[JudgedText], ...]) -> Sheet[JudgedText]:
     whose = "Claim of the answer" if claim.of == "answer" else "Claim of the reference"
     cites = f" Cites passage {claim.cited}." if claim.cited else ""
-    return Sheet(f"{number}. {whose}: {claim.claim}{cites}", claim.texts, TEXTS)
+    return Sheet(f"{number}. {whose}: {claim.claim}{cites}", claim.texts, columns)
 
 
 TEXTS: Final[tuple[Column[JudgedText], ...]] = (
     Column("against", lambda row: row.against if not row.against[:1].isdigit() else f"passage {row.against}", NAME),
     Column("label", lambda row: row.label),
     Column("text", lambda row: row.text),
+    Column("calls", lambda row: ", ".join(each[:8] for each in row.calls)),  # as in the ledger
 )
 CSV: Final = (
     *("name", "better", "value", "low", "high", "lowest", "highest", "questions", "empty", "unknown", "all_lowest"),
