@@ -344,9 +344,24 @@ def test_threads_read_what_is_stored_at_the_same_time(
     assert not wrong
 
 
-def test_what_is_stored_does_not_pickle(stored: Mapping[str, str]) -> None:
-    with pytest.raises(TypeError, match="cannot pickle"):
-        pickle.dumps(stored)
+READ = """
+import pickle, sys
+from pathlib import Path
+
+found = pickle.loads(Path(sys.argv[1]).read_bytes())
+print(len(found), list(found) == [str(at) for at in range(500)], found["7"], "500" in found, found.sha256)
+"""
+
+
+def test_what_is_stored_is_read_by_another_process(stored: Mapping[str, str], tmp_path: Path) -> None:
+    """Whose hashes of ids are others."""
+    assert isinstance(stored, StoredTexts)
+    (tmp_path / "pickle").write_bytes(pickle.dumps(stored))
+    program = [sys.executable, "-c", READ, str(tmp_path / "pickle")]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["500", "True", *["7"] * 8, "False", stored.sha256]
+    again = pickle.loads(pickle.dumps(stored))
+    assert [*again.items()] == [*stored.items()]
 
 
 @pytest.mark.usefixtures("on_disk")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,22 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+MARK: Final = ".shared-"
+
+
+@contextmanager
+def mark_folder(folder: Path) -> Iterator[str]:
+    """Put a file into a folder for a while; a worker that finds it there has the same folder, not another one."""
+    for left in folder.glob(f"{MARK}*"):  # of a command that was killed
+        left.unlink(missing_ok=True)
+    mark = folder / f"{MARK}{uuid.uuid4().hex}"
+    mark.touch()
+    try:
+        yield mark.name
+    finally:
+        mark.unlink(missing_ok=True)
 
 
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")  # how polars reports errors of the system

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +15,31 @@ from trueval.models.recipes import Recipe
 DECIDING: Final = frozenset((".safetensors", ".bin", ".json", ".txt", ".model", ".jinja", ".py"))
 
 
+@dataclass(frozen=True)
+class ComputedModel:
+    """A model whose outputs are there, so that a process that only reads them need not load it.
+
+    Attributes:
+        known: its settings, as `settings_of` gives them.
+        dimension: of its embeddings; None if unknown.
+    """
+
+    name: str
+    known: Mapping[str, Any]
+    dtype: str
+    scoring: str
+    dimension: int | None
+
+    @classmethod
+    def of(cls, model: Any) -> ComputedModel:
+        """What is known of a loaded model."""
+        return cls(model.name, settings_of(model), model.dtype, model.scoring, getattr(model, "dimension", None))
+
+
 def settings_of(model: Any) -> dict[str, Any]:
     """Everything that determines a model's outputs, and its location: settings, full recipe, hash of its files."""
+    if isinstance(model, ComputedModel):
+        return dict(model.known)
     settings, recipe = model.settings(), getattr(model, "recipe", None)
     if hasattr(model, "answers"):  # for a service nothing else is known
         return {**settings, "weights": None}

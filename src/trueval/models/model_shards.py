@@ -15,16 +15,14 @@ import json
 import socket
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import InputError, TruevalError
-from trueval.files.atomic_files import write_whole
+from trueval.files.atomic_files import mark_folder, write_whole
 from trueval.files.source.memory_estimate import VARIABLE, chosen_limit, format_size, free_memory, resident_memory
 from trueval.models.known_outputs import drop_model_path
 from trueval.models.local_model import LocalModel
@@ -44,7 +42,6 @@ CONTEXT: Final = 512 << 20
 BYTES_OF_TOKEN: Final = 3  # of UTF-8, at least: a character of Chinese; English has 4 to 5
 WIDTH: Final = 4 * 1024 + 2 * 4096  # of a model whose configuration does not tell its sizes
 CUDA: Final = "cuda"
-MARK: Final = ".shared-"
 
 _opened: dict[str, Any] = {}  # models of this process, loaded once
 
@@ -280,7 +277,7 @@ class SharedPart:
         done = total - sum(len(self.shards[at]) for at in self.missing)
         if step is not None:
             step(self.kept.part.name, done, total)  # what follows is the speed of the workers
-        with self._mark() as mark:
+        with mark_folder(self.kept.place) as mark:
             for found in as_finished(executor, compute_shard, self._jobs(method, mark)):
                 if found.data is not None:
                     write_whole(self.kept.shard_file(found.number), partial(_write, found.data))
@@ -311,18 +308,6 @@ class SharedPart:
                 f"{told}, and {workers} of them more than the {format_size(free)} that are free. Take {cure}, a "
                 "smaller batch size, or a machine with more."
             )
-
-    @contextmanager
-    def _mark(self) -> Iterator[str]:
-        """Name of a file in the folder of the part while the work goes on."""
-        for left in self.kept.place.glob(f"{MARK}*"):  # of a command that was killed
-            left.unlink()
-        mark = self.kept.place / f"{MARK}{uuid.uuid4().hex}"
-        mark.touch()
-        try:
-            yield mark.name
-        finally:
-            mark.unlink(missing_ok=True)
 
     @cached_property
     def shards(self) -> list[NDArray[Any]]:

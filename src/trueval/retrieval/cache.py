@@ -5,6 +5,7 @@
     stages/NAME-HASH.parquet          candidates of a stage of a pipeline, their remarks in NAME-HASH.json
     ledger.jsonl                      costs of hosted models; shown, but never removed
 
+While groups of a sweep's systems are made elsewhere, their inputs are stages/.systems-HASH.pickle.
 Other files belong to other programs: they are counted, and left alone.
 """
 

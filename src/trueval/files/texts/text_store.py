@@ -90,6 +90,10 @@ class TextFile(Sequence[str]):
             yield from self._block(begin, stop)
             begin = stop
 
+    def content(self) -> bytes:
+        """All texts, one after another, in memory."""
+        return self._read(0, self._start(len(self)))
+
     def _start(self, place: int) -> int:
         return int(self.ends[place - 1]) if place else 0
 
@@ -151,6 +155,10 @@ class StoredTexts(Mapping[str, str]):
         """Whether there is a text of an id; its text is not read."""
         return self._place(id) is not None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For other processes: the texts themselves, since neither the file nor hashes of Python are theirs."""
+        return _restore, (self.ids, self.texts.content(), self.texts.ends, self.sha256)
+
     def values(self) -> ValuesView[str]:
         """The texts, read block by block."""
         return _Values(self)
@@ -170,6 +178,17 @@ class StoredTexts(Mapping[str, str]):
                 return place
             at += 1
         return None
+
+
+def _restore(ids: pl.Series, content: bytes, ends: Ints, sha256: str) -> StoredTexts:
+    """Texts that another process stored, in a file of this one."""
+    file = open_temporary_file()
+    with explain_full_disk():
+        file.write(content)
+        file.flush()
+    hashes = np.fromiter(map(hash, ids), np.int64, len(ids))
+    order = np.argsort(hashes, kind="stable")
+    return StoredTexts(ids, TextFile(file, ends), hashes[order], order, sha256)
 
 
 class _Values(ValuesView[str]):

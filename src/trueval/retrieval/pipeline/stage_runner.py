@@ -116,10 +116,11 @@ class StageRunner(StageKeys):
         return {name: partial(makers[each.kind], name=name) for name, each in self.searches.items()}
 
     def open(self) -> None:
-        """Run every retriever that has not searched yet, so that its index is in `opened`."""
-        for name, make in self.retrievers().items():
+        """Open the index of every retriever that has not searched yet, so that it is in `opened`."""
+        openers = {"dense": self._open_dense, "sparse": self._open_sparse}
+        for name, search in self.searches.items():
             if name not in self.opened:
-                make(self.begin(name))
+                self.opened[name] = openers[search.kind](self.begin(name), name)
 
     def refine(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
         """A stage that takes candidates of earlier stages.
@@ -207,6 +208,11 @@ class StageRunner(StageKeys):
         Args:
             name: name of the stage, which says in what form the queries are.
         """
+        opened = self._open_dense(step, name)
+        hits = self._search(name, opened, self.settings["index"]["depth"])
+        return self._run(self.rescore(hits, opened), name)
+
+    def _open_dense(self, step: Step, name: str) -> SearchSession:
         chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
         both = make_index(settings["spec"]).ready().takes == "both"
         search, dimension = self.searches[name], chosen["dimension"]
@@ -215,9 +221,7 @@ class StageRunner(StageKeys):
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
         of = [settings_of(model), dimension, self.candidate_settings("embed").get("reuse")]
         index = self._build_index(settings["spec"], built, of, "index")
-        opened = SearchSession(index, asked, *self._ids, documents, queries, model.dtype)
-        hits = self._search(name, opened, settings["depth"])
-        return self._run(self.rescore(hits, opened), name)
+        return SearchSession(index, asked, *self._ids, documents, queries, model.dtype)
 
     def rescore(self, hits: Hits, opened: SearchSession) -> Hits:
         """Hits of the dense index with the scores requested by [index].
@@ -238,12 +242,13 @@ class StageRunner(StageKeys):
         Args:
             name: as in `dense`.
         """
-        settings = self.settings["sparse"]
+        return self._run(self._search(name, self._open_sparse(step, name), self.settings["sparse"]["depth"]), name)
+
+    def _open_sparse(self, step: Step, name: str) -> SearchSession:
         texts = texts_in_order(self.collection.documents)
         watched = ProgressList(texts, lambda done: step("documents", done, len(texts)))
-        index = self._build_index(settings["index"], watched, [], "sparse")
-        opened = SearchSession(index, list(self.searches[name].collection.queries.values()), *self._ids)
-        return self._run(self._search(name, opened, settings["depth"]), name)
+        index = self._build_index(self.settings["sparse"]["index"], watched, [], "sparse")
+        return SearchSession(index, list(self.searches[name].collection.queries.values()), *self._ids)
 
     def _search(self, name: str, opened: SearchSession, depth: int) -> Hits:
         self.opened[name] = opened
@@ -475,7 +480,7 @@ class StageRunner(StageKeys):
 def open_stage_runner(
     collection: Collection, settings: Settings, *, cache: Path | None = None, begin: Begin | None = None
 ) -> Iterator[StageRunner]:
-    """Open a runner whose retrievers have searched, so that each index is in `opened`.
+    """Open a runner with the index of each retriever in `opened`.
 
     Args:
         settings: settings of the pipeline; for a run of both precisions, the high one.

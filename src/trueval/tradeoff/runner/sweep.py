@@ -36,9 +36,9 @@ def sweep(
             or `out`/cache where that is not writable.
         begin: called with the name of each stage; the returned function is called with the progress of the stage.
         max_cost: spending limit for hosted models and judge together, in the currency of prices; None for no limit.
-
-        executor: runs embedders and rerankers in other processes or on other machines, as in `retrieve`. Systems are
-            timed here, one at a time, after all work elsewhere has ended; the result names this machine.
+        executor: runs embedders and rerankers in other processes or on other machines, as in `retrieve`, and builds,
+            searches and fuses there, in groups of systems with one index. Systems are timed here, one at a time, after
+            all work elsewhere has ended; the result names this machine.
 
     Raises:
         InputError: the file or the collection is bad, nothing is judged, or a grade is not on the rubric of a measure.

@@ -39,6 +39,7 @@ from trueval.tradeoff.runner.measured_sweep import MeasuredSystem, Sweep
 from trueval.tradeoff.runner.sweep_answers import AnsweredSystems, SweepAnswering
 from trueval.tradeoff.runner.sweep_probes import SweepProbes
 from trueval.tradeoff.runner.system_builder import BuiltSystem, SystemBuilder
+from trueval.tradeoff.runner.system_groups import make_groups
 from trueval.tradeoff.runner.system_store import SystemStore
 from trueval.tradeoff.runner.timing import NOTHING, Timer, TimingTask, protocol_of
 
@@ -80,8 +81,11 @@ def gather(
         gathered = _FinishedSystems(chosen, inputs, store, spending, begin("systems"))
         found_one = gathered.add if judging is None else judging.add
         account = Account(None, place / LEDGER, within=limit)
-        maker = SystemBuilder(inputs, place, store, account, begin, found_one, as_executor(executor))
-        maker.make(chosen.systems, find_routed_system(chosen))
+        taken = as_executor(executor)
+        maker = SystemBuilder(inputs, place, store, account, begin, found_one, taken)
+        systems_by_key = maker.distinct(chosen.systems)
+        maker.placed = make_groups(maker, systems_by_key, taken)
+        maker.make(systems_by_key, find_routed_system(chosen))
         judged = None
         if judging is not None:
             judged = judging.judge(begin("judging"))

@@ -33,6 +33,7 @@ from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.fusion.union import replace_scores, together
 from trueval.retrieval.indexes.index import LocalIndex, make_index, read_spec
+from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, set_scoring
 from trueval.retrieval.pipeline.pipeline_result import Stage, without_folders
 from trueval.retrieval.pipeline.rerank import rerank
@@ -69,6 +70,20 @@ class BuiltSystem(NamedTuple):
     about: Mapping[str, Any]
     run: Run
     cached: bool
+
+
+class PlacedSystem(NamedTuple):
+    """A system that was made elsewhere, up to its reranker.
+
+    Attributes:
+        memory: entry of its indexes.
+        about: content of its file; None if it waits for its reranker, or is in the store.
+        run: its run, likewise.
+    """
+
+    memory: Mapping[str, Any]
+    about: Mapping[str, Any] | None = None
+    run: Run | None = None
 
 
 class _Waiting(NamedTuple):
@@ -143,17 +158,20 @@ class SystemBuilder:
             for name in inputs.collections
         }
         self.spending = CostModel(SweepPrices(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
+        self.placed: Mapping[str, PlacedSystem] = {}
+        self.query_tokens: dict[str, float] = {}  # settings of an embedder and queries → mean tokens of a query
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
 
-    def make(self, systems: Sequence[System], also: System | None = None) -> None:
+    def make(self, systems: Mapping[str, System], also: System | None = None) -> None:
         """Build all systems; those that cannot be built are in `failed` and `left_out`.
 
         Args:
+            systems: by key, as `distinct` gives them; of those in `placed` only what is left is done.
             also: a system whose candidates other work expects in the cache.
         """
         waiting: list[_Waiting] = []
-        for key, system in self.distinct(systems).items():
+        for key, system in systems.items():
             with self.record_failures(system):
                 waiting += self._retrieve(system, key)
         if also is not None:
@@ -164,6 +182,30 @@ class SystemBuilder:
                 _log.warning("%s: its candidates could not be made", also.name, exc_info=True)
         for group in _by_model(waiting):
             self._rerank(group)
+
+    def embed(self, system: System) -> None:
+        """Compute what only the models of a system give before it reranks: embeddings, and tokens of its queries."""
+        work = self.work(system)
+        work.check()
+        if "embed" in work.settings:
+            step = self.begin(f"{system.name}: embed")
+            work.document_vectors(step)
+            work.embed_queries(step)
+            self._count_query_tokens(work)
+
+    def retrieve(self, system: System, key: str) -> PlacedSystem:
+        """Make a system up to its reranker, whose candidates stay in the cache."""
+        if self.store.has(key):  # by a worker that was lost before it could tell
+            return PlacedSystem({})
+        finished: list[BuiltSystem] = []
+        self.found = finished.append
+        waiting = self._retrieve(system, key)
+        for each in waiting:
+            self._recall(each, each.stages[0])  # its exact search is read from the cache later
+            return PlacedSystem(each.memory)
+        (made,) = finished
+        stored = self.store.folder is not None
+        return PlacedSystem(made.about["memory"], *(() if stored else (made.about, made.run)))
 
     def work(self, system: System) -> StageRunner:
         """The stages of a system.
@@ -227,15 +269,20 @@ class SystemBuilder:
     def _retrieve(self, system: System, key: str) -> list[_Waiting]:
         """Retrieve; a system that is stored already or has no reranker is finished here and not returned."""
         work = self.work(system)
-        kept = self.store.read(key)
+        placed, kept = self.placed.get(key), self.store.read(key)
+        if placed is not None and placed.about is not None and placed.run is not None:
+            kept = dict(placed.about), placed.run
         if kept is not None:
-            self.found(BuiltSystem(system, key, *kept, cached=True))
+            self.found(BuiltSystem(system, key, *kept, cached=placed is None))
             return []
         work.check()
         stages = self._stages(work)
-        work.open()
-        memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
-        work.opened.clear()  # those of all systems together may not fit into memory
+        if placed is None:
+            work.open()
+            memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
+            work.opened.clear()  # those of all systems together may not fit into memory
+        else:
+            memory = dict(placed.memory)
         waiting = _Waiting(system, key, work, stages, memory)
         if system.reranks:
             return [waiting]
@@ -309,13 +356,20 @@ class SystemBuilder:
 
     def _tokens(self, work: StageRunner, run: Run) -> dict[str, float | None]:
         """Mean tokens of a query and of a pair, by the models' tokenizers."""
-        named = {"embed": "embedder", "rerank": "reranker"}
-        models = {name: work.model(table) for table, name in named.items() if table in work.settings}
-        forms = [each.collection.queries.values() for each in work.searches.values() if each.kind == "dense"]
-        read = [float(text_tokens(list(texts), models["embedder"]).read.mean()) for texts in forms[1:] and forms]
-        known = {"query": sum(read)} if read else None  # a query is embedded in each of its forms
-        spent = self.spending.of(work.settings, work.collection.queries, run, [1], known=known, **models)
+        query = self._count_query_tokens(work) if "embed" in work.settings else None
+        reranker = work.model("rerank") if "rerank" in work.settings else None
+        queries, known = work.collection.queries, {"query": query}
+        spent = self.spending.of(work.settings, queries, run, [1], reranker=reranker, known=known)
         return {name: spent.tokens[name] for name in ("query", "candidate")}
+
+    def _count_query_tokens(self, work: StageRunner) -> float:
+        """Mean tokens of a query in all forms that are embedded, counted once for all systems that embed the same."""
+        searches = [each for each in work.searches.values() if each.kind == "dense"]
+        key = key_of(work.settings["embed"], [each.form for each in searches], work.texts["queries"])
+        if key not in self.query_tokens:
+            forms = [list(each.collection.queries.values()) for each in searches]
+            self.query_tokens[key] = sum(float(text_tokens(texts, work.model("embed")).read.mean()) for texts in forms)
+        return self.query_tokens[key]
 
     def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, object] | None:
         """Recall of the dense stage against exact float32 search over the same embeddings; None without one."""

@@ -45,13 +45,17 @@ class SystemStore:
         """Path of a system's run, relative to the directory."""
         return Path(RUNS) / f"{key}.parquet"
 
+    def has(self, key: str) -> bool:
+        """Whether a system is finished."""
+        return self.folder is not None and (self.folder / self.about(key)).is_file()
+
     def read(self, key: str) -> tuple[dict[str, Any], Run] | None:
         """The record and run of a system; None where it is not finished.
 
         Raises:
             InputError: one of the files is damaged.
         """
-        if self.folder is None or not (self.folder / self.about(key)).is_file():
+        if self.folder is None or not self.has(key):
             return None
         path = self.folder / self.about(key)
         try:
