@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from trueval.errors import InputError, PolicyError
@@ -172,6 +173,25 @@ def as_finished(executor: Executor, work: Callable[[Item], Result], items: Itera
     """
     finished: Callable[..., Iterable[Result]] = getattr(executor, "as_finished", executor.map)
     return finished(work, items)
+
+
+@contextmanager
+def machine_for_timing(executor: Executor | None) -> Iterator[str | None]:
+    """Name of a machine on which calls can be timed, free of the executor's work meanwhile; None where there is none.
+
+    It is this machine where the executor works here, which has ended; any other executor is asked by its `alone`.
+
+    Args:
+        executor: None for work in this process.
+    """
+    given = getattr(executor, "alone", None)
+    if given is not None:
+        with given() as machine:
+            yield machine
+        return
+    import platform  # late: `import trueval` does not need it
+
+    yield platform.node() if executor is None or isinstance(executor, (Threads, Processes)) else None
 
 
 def _map_ahead(

@@ -20,9 +20,11 @@ class SampleLedger:
 
     Attributes:
         path: path of the .jsonl file, which need not exist yet.
+        machine: where calls are timed: those of other machines are not read; None for those of any.
     """
 
     path: Path
+    machine: str | None = None
 
     def append(self, sample: TimedCall) -> None:
         """Append a sample; it is written to the file on return, even if the process is killed afterwards.
@@ -30,7 +32,7 @@ class SampleLedger:
         Raises:
             InputError: the file cannot be written.
         """
-        line = (json.dumps(sample) + "\n").encode()
+        line = (json.dumps([*sample, self.machine]) + "\n").encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a+b") as file:
@@ -51,14 +53,16 @@ class SampleLedger:
             lines = self.path.read_bytes().splitlines() if self.path.exists() else []
         except OSError as error:
             raise Place(str(self.path)).error(f"cannot be read ({error.strerror}). Remove or repair it.") from error
-        frame = pl.DataFrame(list(_samples(lines)), schema=SAMPLES, orient="row")
+        frame = pl.DataFrame(list(_samples(lines, self.machine)), schema=SAMPLES, orient="row")
         return frame.unique(["task", "query_id", "repeat"], keep="first", maintain_order=True)
 
 
-def _samples(lines: list[bytes]) -> Iterator[TimedCall]:
+def _samples(lines: list[bytes], machine: str | None) -> Iterator[TimedCall]:
     for line in lines:
         try:
-            task, query_id, repeat, started, seconds = json.loads(line)
+            task, query_id, repeat, started, seconds, *rest = json.loads(line)
+            if machine is not None and any(each != machine for each in rest):  # none is known of older ones
+                continue
             yield TimedCall(str(task), str(query_id), int(repeat), float(started), float(seconds))
         except (ValueError, TypeError):  # half a line
             continue

@@ -2,8 +2,9 @@
 
 Ray places actors by what a shard says it needs (processors, accelerators, memory), starts them, and tells when a worker
 or a machine is lost. An actor has one shard at a time and is given one only once it runs, so that no shard waits for a
-machine that does not come, while others are free. What is lost with a worker is given to another one. One actor more
-than runs is always asked for while shards wait: an autoscaler sees it, and machines that join later are used.
+machine that does not come, while others are free. What is lost with a worker is given to another one. More actors than
+run are always asked for while shards wait: an autoscaler sees it, and machines that join later are used. Idle actors
+are kept for the next map.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from trueval.errors import InputError, PolicyError, TruevalWarning
@@ -30,6 +31,7 @@ PATIENCE: Final = 600.0  # seconds without any worker after which the work ends 
 LOOK: Final = 1.0  # seconds between two looks at the machines of the cluster
 AHEAD: Final = 1024  # items that are done and wait for one before them, at most
 STARTS: Final = 3  # times that Ray is started here before this is an error
+ALONE: Final = 60.0  # seconds in which this machine must be free, to be timed
 ANSWERS: Final = 10.0  # seconds in which the head of a cluster must answer
 MISSING: Final = re.compile(r"No module named '([\w.]+)'")
 
@@ -49,6 +51,7 @@ class Ray:
 
     def __init__(self, address: str | None = None) -> None:
         self._ray: Any = _load_ray()
+        self._kept: list[tuple[Needs, Any]] = []  # idle workers of earlier maps, with what each has
         self._here = not self._ray.is_initialized()
         if self._here:
             _connect(self._ray, address)
@@ -59,6 +62,8 @@ class Ray:
 
     def __exit__(self, *error: object) -> None:
         """Disconnect; a Ray that was started here ends."""
+        _kill(self._ray, [worker for _, worker in self._kept])
+        self._kept.clear()
         if self._here:
             self._ray.shutdown()
 
@@ -74,11 +79,27 @@ class Ray:
         self, work: Callable[[Item], Result], items: Iterable[Item], /, *, ordered: bool = False
     ) -> Iterator[Result]:
         """Yield results as they finish, or in the order of the items; otherwise as `map`."""
-        pool = _Pool(self._ray, work, iter(items))
+        pool = _Pool(self._ray, work, iter(items), self._kept)
         try:
             yield from pool.results(ordered=ordered)
         finally:
             pool.end()
+
+    @contextmanager
+    def alone(self) -> Iterator[str | None]:
+        """Hold all processors and accelerators of this machine; yields its name, or None where others have some."""
+        _kill(self._ray, [worker for _, worker in self._kept])
+        self._kept.clear()
+        here = self._ray.get_runtime_context().get_node_id()
+        node = next(each for each in self._ray.nodes() if each["NodeID"] == here)
+        placed = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        every = {"num_cpus": node["Resources"].get("CPU", 0), "num_gpus": node["Resources"].get("GPU", 0)}
+        holder = self._ray.remote(_Worker).options(**every, scheduling_strategy=placed).remote()
+        try:
+            free, _ = self._ray.wait([holder.ready.remote()], timeout=ALONE)
+            yield node["NodeManagerHostname"] if free else None
+        finally:
+            _kill(self._ray, [holder])
 
 
 class _Given(NamedTuple):
@@ -92,8 +113,10 @@ class _Given(NamedTuple):
 class _Pool:
     """The workers of one map, whose items are read one at a time, as workers are free."""
 
-    def __init__(self, ray: Any, work: Callable[[Any], Any], items: Iterator[Any]) -> None:
-        self.ray, self.items, self.count = ray, items, 0
+    def __init__(
+        self, ray: Any, work: Callable[[Any], Any], items: Iterator[Any], kept: list[tuple[Needs, Any]]
+    ) -> None:
+        self.ray, self.items, self.kept, self.count = ray, items, kept, 0
         self.kind = ray.remote(_Worker)
         self.work = ray.put(work)
         self.again = deque[_Given]()  # items of lost workers
@@ -118,28 +141,33 @@ class _Pool:
             self._collect()
 
     def end(self) -> None:
-        """End all workers, which gives back their machines."""
-        for worker in [*self.starting.values(), *(worker for worker, _ in self.busy.values()), *self.idle]:
-            with suppress(Exception):  # it is lost, or Ray has ended
-                self.ray.kill(worker)
+        """End workers that start or are busy; others are kept."""
+        _kill(self.ray, [*self.starting.values(), *(worker for worker, _ in self.busy.values())])
+        self.kept += [(self.needs, worker) for worker in self.idle]
 
     def _give(self) -> None:
-        """Give an item to each idle worker, and ask for a worker where none waits to start."""
+        """Give an item to each idle worker, and ask for as many workers as have one, at least for one."""
         full = len(self.done) > AHEAD  # one item is slow, and what follows it takes memory
         while self.idle and not full and (given := self._next()) is not None:
             worker = self.idle.pop()
             self.busy[worker.run.remote(self.work, given.item)] = worker, given
             self.served = time.monotonic()
-        waiting = (self.more or self.again) and not self.idle and not full
-        if waiting and not self.starting:
-            if not self.busy and (given := self._next()) is not None:  # what an item needs is known from the first
-                self.needs = getattr(given.item, "needs", Needs())
-                self._check_memory(given.item)
-                self.again.appendleft(given)
-            if self.more or self.again:
-                options = {"num_cpus": self.needs.cpus, "num_gpus": self.needs.gpus, "memory": self.needs.memory}
-                worker = self.kind.options(**options, max_restarts=0).remote()
-                self.starting[worker.ready.remote()] = worker
+        if not self.busy and not self.starting and (given := self._next()) is not None:
+            self.again.appendleft(given)
+            self.needs = getattr(given.item, "needs", Needs())  # what all need is known from the first
+            self._check_memory(given.item)
+            self._take_kept()
+        while (self.more or self.again) and not (self.idle or full) and len(self.starting) < max(1, len(self.busy)):
+            options = {"num_cpus": self.needs.cpus, "num_gpus": self.needs.gpus, "memory": self.needs.memory}
+            worker = self.kind.options(**options, max_restarts=0).remote()
+            self.starting[worker.ready.remote()] = worker
+
+    def _take_kept(self) -> None:
+        """Take the workers of earlier maps that have what items need; the machines of others are given back."""
+        fit = [worker for needs, worker in self.kept if all(a <= b for a, b in zip(self.needs, needs, strict=True))]
+        _kill(self.ray, [worker for _, worker in self.kept if worker not in fit])
+        self.kept.clear()
+        self.starting |= {worker.ready.remote(): worker for worker in fit}  # their machines may be lost
 
     def _next(self) -> _Given | None:
         """The next item, those of lost workers first."""
@@ -200,9 +228,7 @@ class _Pool:
             if isinstance(error, self.ray.exceptions.RayTaskError):  # what the work raised
                 cause = getattr(error, "cause", None)
                 raise (cause if isinstance(cause, Exception) else error) from None
-            # The worker, its machine or what it returned is lost.
-            with suppress(Exception):
-                self.ray.kill(worker)
+            _kill(self.ray, [worker])  # it, its machine or what it returned is lost
             if given.tries + 1 >= TRIES:
                 raise InputError(_loss_message(given.item, str(error) or type(error).__name__)) from error
             self.again.append(given._replace(tries=given.tries + 1))
@@ -231,6 +257,12 @@ class _Worker:
     def run(self, work: Callable[[Any], Any], item: Any) -> Any:
         """Work on an item."""
         return work(item)
+
+
+def _kill(ray: Any, workers: Iterable[Any]) -> None:
+    for worker in workers:
+        with suppress(Exception):  # it is lost, or Ray has ended
+            ray.kill(worker)
 
 
 def _loss_message(item: object, error: str) -> str:

@@ -109,6 +109,7 @@ class MeasuredSystem:
             notes=(*self.qualities.notes, *self.timed.notes),
             probes=probes,
             answers=self.answers,
+            timed_on=self.timed.machine,
         )
 
     def configurations(self, place: int) -> Iterator[SweptConfiguration]:

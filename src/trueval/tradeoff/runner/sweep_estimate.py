@@ -85,7 +85,7 @@ class _Estimating:
         self.maker = SystemBuilder(inputs, cache, store, Account(), nobody, lambda _: None)
         self.counts = MissingOutputs(cache / "outputs")
         self.protocol = protocol_of(plan.tables["latency"], plan.measuring.seed)
-        self.timer = Timer(self.protocol, store, plan.measuring, nobody("times"))
+        self.timer = Timer(self.protocol, store, plan.measuring, nobody("times"), None)
         self.to_time: list[tuple[str, StageRunner]] = []
         self.timed: set[str] = set()
         self.speeds: dict[tuple[str, str], float] = {}

@@ -310,6 +310,7 @@ class SweptSystem:
         notes: what a reader must know of it.
         probes: what probes found; None without [probes].
         answers: of its generator; None where nobody answers.
+        timed_on: name of the machine that its latencies are of; None where not timed.
     """
 
     name: str
@@ -332,6 +333,7 @@ class SweptSystem:
     notes: tuple[str, ...]
     probes: SystemProbes | None = field(default=None, metadata=OMITTED)
     answers: SystemAnswers | None = field(default=None, metadata=OMITTED)
+    timed_on: str | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)

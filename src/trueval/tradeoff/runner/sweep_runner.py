@@ -27,7 +27,7 @@ from trueval.retrieval.cache import cache_for
 from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 from trueval.run import Run
-from trueval.threads import Executor, as_executor
+from trueval.threads import Executor, as_executor, machine_for_timing
 from trueval.tradeoff.config.grid import Reason, above_pool
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
@@ -97,9 +97,10 @@ def gather(
         done = [FinishedSystem(each.system, each.key) for each in gathered.in_order()]
         derived = Analyses(chosen, inputs, place, store, begin, account).derive(done)
         probed = _run_probes(chosen, done, lambda: SweepProbes(chosen, inputs, maker, place, store, begin))
-        timer = Timer(_protocol(chosen), store, chosen.measuring, begin("times"))
-        systems = _time_systems(gathered.in_order(), maker, timer)
-    answered = AnsweredSystems(systems, (), ()) if answering is None else answering.answer(systems, timer)
+        with machine_for_timing(taken) as machine:
+            timer = Timer(_protocol(chosen), store, chosen.measuring, begin("times"), machine)
+            systems = _time_systems(gathered.in_order(), maker, timer)
+            answered = AnsweredSystems(systems, (), ()) if answering is None else answering.answer(systems, timer)
     found = Sweep(
         chosen,
         {**inputs.about, "sha256": {**_text_hashes(systems), **inputs.about["sha256"]}},
@@ -114,13 +115,13 @@ def gather(
                     *(() if judged is None else judged.notes),
                     *probed.notes,
                     *answered.notes,
-                    *_places(executor, systems),
+                    *_places(taken, timer, systems),
                     *(note for each in systems for note in formats_used(each.system.settings)),
                     *charges.notes([each.settings for each in chosen.systems], date().date()),
                 )
             )
         ),
-        machine(),
+        processors(),
         charges.to_dict() if priced else None,
         derived,
         None if judged is None else judged.about,
@@ -254,7 +255,7 @@ def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def machine() -> dict[str, object]:
+def processors() -> dict[str, object]:
     """The machine of the sweep: processor count, model and load."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {"processors": os.cpu_count(), "load": load, "model": _processor()}
@@ -268,14 +269,18 @@ def _processor() -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
-def _places(executor: Executor | None, systems: Sequence[MeasuredSystem]) -> tuple[str, ...]:
-    """Where systems were timed, if models also ran elsewhere: latencies of shared workers would be wrong."""
-    if executor is None or not any(each.timed.stages for each in systems):
-        return ()
-    return (
-        f"Models also ran in other processes; systems were timed on {platform.node()} alone, one at a time, after "
-        "these had ended.",
-    )
+def _places(executor: Executor | None, timer: Timer, systems: Sequence[MeasuredSystem]) -> Iterator[str]:
+    """Where systems were timed, if work was also elsewhere, or why not: latencies of busy machines would be wrong."""
+    machines = sorted({each.timed.machine for each in systems if each.timed.machine is not None})
+    if len(machines) > 1:
+        yield f"Systems were timed on {', '.join(machines)}: compare latencies of one machine."
+    elif machines and executor is not None:
+        yield f"Systems were timed on {machines[0]} alone, one at a time, after all work elsewhere had ended."
+    if timer.machine is None and timer.protocol.queries and any(not each.timed.stages for each in systems):
+        yield (
+            "Systems have no latencies, since no machine was free of other work: run the same command again with --on "
+            "threads, which times them where it runs."
+        )
 
 
 def _text_hashes(systems: Sequence[MeasuredSystem]) -> dict[str, str]:

@@ -47,6 +47,7 @@ class SystemTimes(NamedTuple):
         latency: percentiles over all stages together, and their jitter; None where nothing was timed.
         loads: results of closed and open loops.
         first: percentiles until the end of an earlier stage; None where nobody asked for them.
+        machine: name of the machine; None where nothing was timed, or by an earlier version.
     """
 
     stages: list[dict[str, Any]]
@@ -54,6 +55,7 @@ class SystemTimes(NamedTuple):
     loads: list[dict[str, Any]]
     notes: tuple[str, ...] = ()
     first: dict[str, Any] | None = None
+    machine: str | None = None
 
 
 NOTHING: Final = SystemTimes([], None, [])
@@ -98,12 +100,19 @@ class Timer:
         store: the directory of the sweep.
         measuring: level, resamples and seed of intervals.
         step: called with the number of samples done and the total.
+        machine: name of this machine; None where other work may be on it, so that only stored latencies are read.
     """
 
     def __init__(
-        self, protocol: Protocol, store: SystemStore, measuring: QualitySettings, step: Callable[[str, int, int], None]
+        self,
+        protocol: Protocol,
+        store: SystemStore,
+        measuring: QualitySettings,
+        step: Callable[[str, int, int], None],
+        machine: str | None,
     ) -> None:
         self.protocol, self.store, self.measuring, self.step = protocol, store, measuring, step
+        self.machine = machine
 
     def time(self, systems: Sequence[TimingTask]) -> dict[str, SystemTimes]:
         """Latencies by system key; stored ones are read."""
@@ -113,10 +122,12 @@ class Timer:
         missing = []
         for each in systems:
             kept = self.read(each.key)
-            if kept is None:
-                missing.append(each)
-            else:
+            if kept is not None:
                 found[each.key] = self._system_times(*kept)
+            elif self.machine is None:
+                found[each.key] = NOTHING
+            else:
+                missing.append(each)
         for group in _groups(missing):
             found |= self._time(group)
         return found
@@ -138,7 +149,7 @@ class Timer:
         if not tasks:
             return found
         folder = self.store.folder
-        ledger = None if folder is None else SampleLedger(folder / SAMPLES / CALLS)
+        ledger = None if folder is None else SampleLedger(folder / SAMPLES / CALLS, self.machine)
         first = next(iter(served.values()))
         measured = measure(
             list(tasks.values()),
@@ -170,7 +181,12 @@ class Timer:
         ]
         own, asked = pl.concat(parts), len(served.query_ids)
         under_load = [each.to_dict() for each in loads(served.answer, asked, self.protocol)]
-        about = {"protocol": self._protocol, "stages": [stage.name for stage in served.stages], "loads": under_load}
+        about = {
+            "protocol": self._protocol,
+            "machine": self.machine,
+            "stages": [stage.name for stage in served.stages],
+            "loads": under_load,
+        }
         return self.keep(key, about, own)
 
     def keep(
@@ -218,7 +234,8 @@ class Timer:
         total = times_of(renamed, about["stages"])
         apart = jitter(total)
         said = {**self._percentiles(total), "jitter": apart}
-        return SystemTimes(stages, said, list(about["loads"]), tuple(_sessions(total, apart)))
+        notes = tuple(_sessions(total, apart))
+        return SystemTimes(stages, said, list(about["loads"]), notes, machine=about.get("machine"))
 
     def _percentiles(self, times: Times) -> dict[str, object]:
         rng = np.random.default_rng(self.measuring.seed)

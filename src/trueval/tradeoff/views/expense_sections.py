@@ -101,7 +101,9 @@ def latency_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) ->
     shown = sorted(best[:SHOWN] or list(of)[:SHOWN], key=lambda place: of[place].p50.value or 0.0)
     answered = any(system.answers is not None for system in sweep.systems)
     last = "the end of the answer" if answered else "the last document; the generator is not in it"
-    words = (
+    machines = sorted({each.timed_on for each in sweep.systems if each.timed_on is not None})
+    words = f"Timed on {', '.join(machines)}. " * bool(machines)
+    words += (
         f"One query at a time, from the text of the query to {last}. Jitter: "
         "the part by which two measurements of the same system differ at most, in 95 % of cases."
     )
