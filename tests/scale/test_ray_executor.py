@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.slow  # Ray takes 20 s to start
 
 SCRIPT = """
-import json, os, sys, warnings
+import json, os, socket, sys, warnings
 from trueval.errors import InputError
 from trueval.scale.ray_executor import Ray
 from trueval.threads import Needs
@@ -31,6 +31,9 @@ class Large:
 def refuse(item):
     raise InputError(f"item {item} is bad.")
 
+def process(item):
+    return os.getpid()
+
 def end(item):
     os.kill(os.getpid(), 9)
 
@@ -47,6 +50,19 @@ with warnings.catch_warnings(record=True) as caught:
         found["notes"] = [str(each.message) for each in caught if "Ray was started" in str(each.message)]
         found["results"] = list(executor.map(work, iter(range(12))))
         found["nothing"] = list(executor.map(work, []))
+        first = set(executor.map(process, range(8)))
+        found["kept"] = set(executor.map(process, range(8))) <= first
+        with executor.alone() as machine:
+            found["alone"] = machine == socket.gethostname()
+        found["new"] = set(executor.map(process, range(8))).isdisjoint(first)
+        import ray
+        from trueval.scale import ray_executor
+        ray_executor.ALONE = 3
+        other = ray.remote(num_cpus=1)(type("Other", (), {"ready": lambda self: 1})).remote()
+        ray.get(other.ready.remote())
+        with executor.alone() as machine:
+            found["busy"] = machine
+        ray.kill(other)
         found["refused"] = error(lambda: list(executor.map(refuse, range(3))))
         found["large"] = error(lambda: list(executor.map(work, [Large()])))
         folder = os.path.dirname(mark)
@@ -66,6 +82,10 @@ def test_ray_gives_results_in_order_and_tells_what_fails(trial: Callable[..., st
     found = json.loads(trial(SCRIPT, f"{tmp_path}/mark").splitlines()[-1])
     assert found["results"] == [item * item for item in range(12)]
     assert found["nothing"] == []
+    assert found["kept"], "idle workers were ended"
+    assert found["alone"]
+    assert found["new"], "while the machine was held, workers were there"
+    assert found["busy"] is None
     assert found["notes"] == [
         "No cluster is named by ray:HOST:PORT or RAY_ADDRESS: Ray was started on this machine, for this work."
     ]

@@ -2,9 +2,8 @@
 
 Ray places actors by what a shard says it needs (processors, accelerators, memory), starts them, and tells when a worker
 or a machine is lost. An actor has one shard at a time and is given one only once it runs, so that no shard waits for a
-machine that does not come, while others are free. What is lost with a worker is given to another one. More actors than
-run are always asked for while shards wait: an autoscaler sees it, and machines that join later are used. Idle actors
-are kept for the next map.
+machine that does not come, while others are free. What is lost with a worker is given to another one. While shards
+wait, more actors than run are asked for, for autoscalers and machines that join. Idle ones wait for the next map.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NamedTuple, TypeVar
+from operator import le
+from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.extras import need
-from trueval.threads import Needs
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from trueval.threads import Item, Needs, Result
 
 TRIES: Final = 4  # times that an item is given to a worker, which may be lost each time
 PATIENCE: Final = 600.0  # seconds without any worker after which the work ends with an error
@@ -33,6 +30,7 @@ AHEAD: Final = 1024  # items that are done and wait for one before them, at most
 STARTS: Final = 3  # times that Ray is started here before this is an error
 ALONE: Final = 60.0  # seconds in which this machine must be free, to be timed
 ANSWERS: Final = 10.0  # seconds in which the head of a cluster must answer
+STARTED: Final = "No cluster is named by ray:HOST:PORT or RAY_ADDRESS: Ray was started on this machine, for this work."
 MISSING: Final = re.compile(r"No module named '([\w.]+)'")
 
 
@@ -50,8 +48,9 @@ class Ray:
     """
 
     def __init__(self, address: str | None = None) -> None:
-        self._ray: Any = _load_ray()
-        self._kept: list[tuple[Needs, Any]] = []  # idle workers of earlier maps, with what each has
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
+        self._ray: Any = need("ray", "Machines of a cluster", "scale")
+        self._kept: dict[Any, Needs] = {}  # idle workers of earlier maps, with what each has
         self._here = not self._ray.is_initialized()
         if self._here:
             _connect(self._ray, address)
@@ -62,23 +61,22 @@ class Ray:
 
     def __exit__(self, *error: object) -> None:
         """Disconnect; a Ray that was started here ends."""
-        _kill(self._ray, [worker for _, worker in self._kept])
-        self._kept.clear()
+        _kill(self._ray, self._kept)
         if self._here:
             self._ray.shutdown()
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
-        """Yield results in the order of the items; the number of items in the cluster is that of its workers.
-
-        Raises:
-            InputError: an item was lost with its worker several times, or no machine has what the items need.
-        """
+        """Yield results in the order of the items; otherwise as `as_finished`."""
         return self.as_finished(work, items, ordered=True)
 
     def as_finished(
         self, work: Callable[[Item], Result], items: Iterable[Item], /, *, ordered: bool = False
     ) -> Iterator[Result]:
-        """Yield results as they finish, or in the order of the items; otherwise as `map`."""
+        """Yield results as they finish, or in the order of the items, of which the cluster has one for each worker.
+
+        Raises:
+            InputError: an item was lost with its worker several times, or no machine has what the items need.
+        """
         pool = _Pool(self._ray, work, iter(items), self._kept)
         try:
             yield from pool.results(ordered=ordered)
@@ -88,44 +86,37 @@ class Ray:
     @contextmanager
     def alone(self) -> Iterator[str | None]:
         """Hold all processors and accelerators of this machine; yields its name, or None where others have some."""
-        _kill(self._ray, [worker for _, worker in self._kept])
-        self._kept.clear()
+        _kill(self._ray, self._kept)
         here = self._ray.get_runtime_context().get_node_id()
         node = next(each for each in self._ray.nodes() if each["NodeID"] == here)
+        every = {f"num_{name.lower()}s": node["Resources"].get(name, 0) for name in ("CPU", "GPU")}
         placed = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
-        every = {"num_cpus": node["Resources"].get("CPU", 0), "num_gpus": node["Resources"].get("GPU", 0)}
         holder = self._ray.remote(_Worker).options(**every, scheduling_strategy=placed).remote()
         try:
             free, _ = self._ray.wait([holder.ready.remote()], timeout=ALONE)
             yield node["NodeManagerHostname"] if free else None
         finally:
-            _kill(self._ray, [holder])
+            _kill(self._ray, {holder: None})
 
 
 class _Given(NamedTuple):
-    """An item that a worker has."""
-
     number: int
     item: Any
-    tries: int
+    tries: int  # workers that were lost with it
 
 
 class _Pool:
     """The workers of one map, whose items are read one at a time, as workers are free."""
 
-    def __init__(
-        self, ray: Any, work: Callable[[Any], Any], items: Iterator[Any], kept: list[tuple[Needs, Any]]
-    ) -> None:
+    def __init__(self, ray: Any, work: Callable[[Any], Any], items: Iterator[Any], kept: dict[Any, Needs]) -> None:
         self.ray, self.items, self.kept, self.count = ray, items, kept, 0
-        self.kind = ray.remote(_Worker)
-        self.work = ray.put(work)
+        self.kind, self.work = ray.remote(_Worker), ray.put(work)
         self.again = deque[_Given]()  # items of lost workers
         self.starting: dict[Any, Any] = {}  # sign that it runs → worker
         self.busy: dict[Any, tuple[Any, _Given]] = {}  # result → worker and its item
         self.idle: list[Any] = []
         self.done: dict[int, Any] = {}
-        self.needs = Needs()
-        self.served = time.monotonic()
+        self.needs, self.served = Needs(), time.monotonic()
         self.more = True  # whether items may be left
 
     def results(self, *, ordered: bool) -> Iterator[Any]:
@@ -142,8 +133,8 @@ class _Pool:
 
     def end(self) -> None:
         """End workers that start or are busy; others are kept."""
-        _kill(self.ray, [*self.starting.values(), *(worker for worker, _ in self.busy.values())])
-        self.kept += [(self.needs, worker) for worker in self.idle]
+        _kill(self.ray, dict.fromkeys((*self.starting.values(), *(worker for worker, _ in self.busy.values()))))
+        self.kept |= dict.fromkeys(self.idle, self.needs)
 
     def _give(self) -> None:
         """Give an item to each idle worker, and ask for as many workers as have one, at least for one."""
@@ -164,10 +155,10 @@ class _Pool:
 
     def _take_kept(self) -> None:
         """Take the workers of earlier maps that have what items need; the machines of others are given back."""
-        fit = [worker for needs, worker in self.kept if all(a <= b for a, b in zip(self.needs, needs, strict=True))]
-        _kill(self.ray, [worker for _, worker in self.kept if worker not in fit])
-        self.kept.clear()
-        self.starting |= {worker.ready.remote(): worker for worker in fit}  # their machines may be lost
+        for worker in [each for each, needs in self.kept.items() if all(map(le, self.needs, needs))]:
+            del self.kept[worker]
+            self.starting[worker.ready.remote()] = worker  # it may be lost
+        _kill(self.ray, self.kept)
 
     def _next(self) -> _Given | None:
         """The next item, those of lost workers first."""
@@ -185,8 +176,7 @@ class _Pool:
 
     def _check_memory(self, item: object) -> None:
         """Refuse an item that needs more memory than the largest machine has, which Ray would wait for."""
-        known = ((each["Resources"].get("memory", 0), each["NodeManagerHostname"]) for each in self._machines())
-        most, name = max(known, default=(0, ""))
+        most, name = max(((each["memory"], each["name"]) for each in self._machines()), default=(0, ""))
         if self.needs.memory > most > 0:
             raise InputError(
                 f"{item}: a worker needs about {self.needs.memory / 2**30:.1f} GiB of memory, and {name}, the largest "
@@ -194,57 +184,45 @@ class _Pool:
                 "machine with more."
             )
 
-    def _machines(self) -> list[Any]:
-        return [each for each in self.ray.nodes() if each["Alive"]]
+    def _machines(self) -> list[dict[str, Any]]:
+        none, nodes = {"CPU": 0, "GPU": 0, "memory": 0}, [each for each in self.ray.nodes() if each["Alive"]]
+        return [{**none, **each["Resources"], "name": each["NodeManagerHostname"]} for each in nodes]
 
     def _collect(self) -> None:
         """Wait until a worker has started or finished, and take what it has."""
-        refs = [*self.busy, *self.starting]
-        ready, _ = self.ray.wait(refs, num_returns=1, timeout=LOOK)
+        ready, _ = self.ray.wait([*self.busy, *self.starting], num_returns=1, timeout=LOOK)
         for ref in ready:
-            if ref in self.starting:
-                self._take_worker(ref)
-            else:
-                self._take_result(ref)
+            self._take(ref)
         if not self.busy and not self.idle and time.monotonic() - self.served > PATIENCE:
             raise InputError(self._shortage())
 
-    def _take_worker(self, ref: Any) -> None:
-        worker = self.starting.pop(ref)
+    def _take(self, ref: Any) -> None:
+        """Take what a worker says: that it runs, or a result."""
+        worker, given = self.busy.pop(ref, None) or (self.starting.pop(ref), None)
+        self.served = time.monotonic() if given else self.served
         try:
-            self.ray.get(ref)
-        except self.ray.exceptions.RayError as error:  # its machine was lost as it started
-            _check_packages("a worker", error)
-            return
-        self.idle.append(worker)
-
-    def _take_result(self, ref: Any) -> None:
-        worker, given = self.busy.pop(ref)
-        self.served = time.monotonic()
-        try:
-            self.done[given.number] = self.ray.get(ref)
+            result = self.ray.get(ref)
         except self.ray.exceptions.RayError as error:
-            _check_packages(given.item, error)
+            _check_packages(given.item if given else "a worker", error)
             if isinstance(error, self.ray.exceptions.RayTaskError):  # what the work raised
                 cause = getattr(error, "cause", None)
                 raise (cause if isinstance(cause, Exception) else error) from None
-            _kill(self.ray, [worker])  # it, its machine or what it returned is lost
-            if given.tries + 1 >= TRIES:
+            _kill(self.ray, {worker: None})  # it, its machine or what it returned is lost
+            if given and given.tries + 1 >= TRIES:
                 raise InputError(_loss_message(given.item, str(error) or type(error).__name__)) from error
-            self.again.append(given._replace(tries=given.tries + 1))
-            return
-        self.idle.append(worker)
+            self.again += [given._replace(tries=given.tries + 1)] if given else []
+        else:
+            self.done |= {given.number: result} if given else {}
+            self.idle.append(worker)
 
     def _shortage(self) -> str:
         """The message on workers that do not come: what they need, and what there is."""
-        (cpus, gpus, memory), there = self.needs, []
-        for each in self._machines():
-            has = [each["Resources"].get(name, 0) for name in ("CPU", "GPU", "memory")]
-            there.append(f"{each['NodeManagerHostname']} ({has[0]:g} CPUs, {has[1]:g} GPUs, {has[2] / 2**30:.1f} GiB)")
+        has = "{name} ({CPU:g} CPUs, {GPU:g} GPUs, {GiB:.1f} GiB)"
+        there = [has.format(**each, GiB=each["memory"] / 2**30) for each in self._machines()]
         return (
-            f"No machine of the cluster has given a worker for {PATIENCE / 60:.0f} minutes. It needs {cpus} CPUs, "
-            f"{gpus} GPUs and {memory / 2**30:.1f} GiB. The machines are {', '.join(there) or 'none'}. Add one, or set "
-            "OMP_NUM_THREADS to fewer CPUs."
+            f"No machine of the cluster has given a worker for {PATIENCE / 60:.0f} minutes. It needs {self.needs.cpus} "
+            f"CPUs, {self.needs.gpus} GPUs and {self.needs.memory / 2**30:.1f} GiB. The machines are "
+            f"{', '.join(there) or 'none'}. Add one, or set OMP_NUM_THREADS to fewer CPUs."
         )
 
 
@@ -259,10 +237,11 @@ class _Worker:
         return work(item)
 
 
-def _kill(ray: Any, workers: Iterable[Any]) -> None:
-    for worker in workers:
+def _kill(ray: Any, workers: dict[Any, Any]) -> None:
+    """End workers, which gives back their machines, and remove them."""
+    while workers:
         with suppress(Exception):  # it is lost, or Ray has ended
-            ray.kill(worker)
+            ray.kill(workers.popitem()[0])
 
 
 def _loss_message(item: object, error: str) -> str:
@@ -284,22 +263,16 @@ def _check_packages(item: object, error: Exception) -> None:
         ) from None
 
 
-def _load_ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
-    return need("ray", "Machines of a cluster", "scale")
-
-
 def _start(ray: Any, **options: object) -> None:
     for left in reversed(range(STARTS)):
         try:
             ray.init(address="local", include_dashboard=False, **options)
+            return
         except Exception as error:  # a busy machine needs more than the 30 seconds that Ray waits for itself
             ray.shutdown()
             if not left:
                 reason = " ".join(str(error).split())[:300]
                 raise InputError(f"Ray could not be started on this machine: {reason} Use --on processes:N.") from error
-        else:
-            return
 
 
 def _connect(ray: Any, address: str | None) -> None:
@@ -317,12 +290,7 @@ def _connect(ray: Any, address: str | None) -> None:
     except OSError as error:  # a ConnectionError of Ray's among them
         if named is None:
             _start(ray, **options)
-            warnings.warn(
-                "No cluster is named by ray:HOST:PORT or RAY_ADDRESS: Ray was started on this machine, for this work.",
-                TruevalWarning,
-                stacklevel=3,
-            )
-            return
+            return warnings.warn(STARTED, TruevalWarning, stacklevel=3)
         raise InputError(
             f"The Ray cluster at {named} does not answer. Start its head with ray start --head, and name its HOST:PORT."
         ) from error

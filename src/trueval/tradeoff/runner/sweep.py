@@ -37,8 +37,8 @@ def sweep(
         begin: called with the name of each stage; the returned function is called with the progress of the stage.
         max_cost: spending limit for hosted models and judge together, in the currency of prices; None for no limit.
         executor: runs embedders and rerankers in other processes or on other machines, as in `retrieve`, and builds,
-            searches and fuses there, in groups of systems with one index. Systems are timed here, one at a time, after
-            all work elsewhere has ended; the result names this machine.
+            searches and fuses there, in groups of systems with one index. Systems are timed after that, one at a time,
+            on a machine that is free of other work, which the result names; without one there are no latencies.
 
     Raises:
         InputError: the file or the collection is bad, nothing is judged, or a grade is not on the rubric of a measure.
