@@ -93,7 +93,7 @@ def expected_size(sample: AuditManifest) -> float:
     if not left:
         return 0.0
     rest = float(sum(each["expected"] for each in batches) - len(sample.items))
-    return max(rest / len(left), LEAST_PART * left[0])
+    return max(rest / len(left), LEAST_PART * float(left[0]))
 
 
 def draw_batch(
