@@ -204,3 +204,16 @@ def test_sweeps_without_features_and_unbounded_measures_are_refused():
         certify(routed_system(large), bootstrap=FAST)
     with pytest.raises(PolicyError, match="Got 'clarity'"):
         RouterChoice(features=["clarity"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_features_of_arrays_are_those_of_the_same_numbers_as_doubles(dtype) -> None:
+    """Rerankers give float32 arrays, in which sums and 1 - p round: a need near the threshold chose otherwise."""
+    rng = np.random.default_rng(0)
+    router = Router(50, 100, 0.0, {"nqc": -1.0, "entropy": 1.0}, scale=PROBABILITY)
+    for _ in range(20):
+        scores, reranked = np.sort(rng.random(120).astype(dtype))[::-1], rng.random(50).astype(dtype)
+        reranked[0] = 1
+        numbers = scores.astype(float).tolist(), reranked.astype(float).tolist()
+        assert router.features(scores, reranked) == router.features(*numbers)
+        assert router.route(scores, reranked) == router.route(*numbers)

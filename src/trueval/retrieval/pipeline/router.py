@@ -144,16 +144,16 @@ class Router:
         """
         if len(scores) and scores[0] < scores[-1]:
             raise InputError("The scores of a search must be best first. Sort them before the router reads them.")
-        need = self.constant
+        need, lists = self.constant, _as_doubles(scores, reranked)
         for name, weight in self.weights.items():
-            need += weight * self._feature(name, scores, reranked)
+            need += weight * self._feature(name, *lists)
         # A need that is not a number is no reason to save: NaN is below nothing.
         return Routed(self.fewer if need < self.threshold else self.more, need)
 
     def features(self, scores: Sequence[float], reranked: Sequence[float] | None = None) -> dict[str, float]:
         """Every feature that the scores give; entropy only with those of the reranker."""
-        names = FEATURES if reranked is not None else FEATURES[:-1]
-        return {name: self._feature(name, scores, reranked) for name in names}
+        names, lists = FEATURES if reranked is not None else FEATURES[:-1], _as_doubles(scores, reranked)
+        return {name: self._feature(name, *lists) for name in names}
 
     def _feature(self, name: str, scores: Sequence[float], reranked: Sequence[float] | None) -> float:
         if name == "margin":
@@ -175,6 +175,13 @@ class Router:
                 "reranker's probabilities, not its logits, or certify a router on these scores."
             )
         return normalised_entropy(reranked, odds=self.scale == PROBABILITY)
+
+
+def _as_doubles(
+    scores: Sequence[float], reranked: Sequence[float] | None
+) -> tuple[Sequence[float], Sequence[float] | None]:
+    """Both lists as doubles, in which the router was certified: arrays in float32 or float16 round in between."""
+    return list(map(float, scores)), None if reranked is None else list(map(float, reranked))
 
 
 def span(scores: Sequence[float]) -> float:
