@@ -26,7 +26,7 @@ from trueval.models.pair_scores import FINISHED, MODEL
 from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, forms_of, place_forms
+from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, forms_of, name_form, place_forms
 from trueval.retrieval.pipeline.router import Router
 from trueval.retrieval.pipeline.router_file import check_pipeline, read_router_file
 
@@ -129,6 +129,11 @@ def _check_queries(found: Settings, at: Where) -> None:
     forms = forms_of(found.get("queries", {}).get("rewrite", AS_IS))
     if len(set(forms)) < len(forms):
         raise at("queries", "rewrite").error(f"{' + '.join(forms)} names a form twice. Name each once.")
+    names = list(map(name_form, forms))
+    if len(set(names)) < len(names):
+        raise at("queries", "rewrite").error(
+            f"{' + '.join(names)}: results tell forms apart by the names of their files. Rename one."
+        )
     if JUDGE_REWRITES in forms:
         raise at("queries", "rewrite").error(
             "rewrite = 'judge' is for golden sets. In a pipeline name the file that one wrote, its rewritten.jsonl."
