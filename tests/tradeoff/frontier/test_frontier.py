@@ -429,3 +429,14 @@ def test_points_are_points_in_every_line(swept: Path) -> None:
         assert f"{each:.4f}" in plain
         assert f"{100 * each:.2f}" in points
         assert f"{each:.4f}" not in points
+
+
+def test_a_least_value_of_a_measure_where_lower_is_better_is_refused(tmp_path: Path) -> None:
+    """Harm of at least .05 would choose the configurations with the most harm."""
+    folder = write_sweep(tmp_path / "sweep", made_sweep(), queries=10)
+    sweep = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    for configuration in sweep["configurations"]:
+        configuration["measures"]["Harm@10"] = {"expected": 0.1}
+    (folder / "sweep.json").write_text(json.dumps(sweep), encoding="utf-8")
+    with pytest.raises(PolicyError, match="lower values of Harm@10 are better"):
+        tv.frontier(folder, min_quality="Harm@10=0.05", resamples=100)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from trueval.answers.answer_measures import MEASURES as ANSWER_MEASURES
 from trueval.comparison.budget.shared_doubt import read_budget, shared_doubt
 from trueval.comparison.resampling.resampled_sums import thread_count
-from trueval.errors import Place, PolicyError, nearest
+from trueval.errors import MeasureError, Place, PolicyError, nearest
+from trueval.measures import parse
 from trueval.report.json_fields import decode
 from trueval.standings.standings import Floats
 from trueval.tradeoff.diagnosis.diagnosis_results import GrownSystem, SystemGrowth
@@ -232,6 +234,11 @@ def _target(measured: SweepArrays, given: float | str | Mapping[str, float] | No
     known = {quality, *(measure for each in measured.configurations for measure in each["measures"])}
     if name not in known:
         raise PolicyError(f"{name} is not a measure of this sweep.{nearest(name, known)}")
+    if _is_better_lower(name):
+        raise PolicyError(
+            f"min_quality is a least value, and lower values of {name} are better. Name a measure of which higher ones "
+            "are, such as the quality of the sweep."
+        )
     try:
         least = float(value)
     except (TypeError, ValueError):
@@ -239,6 +246,15 @@ def _target(measured: SweepArrays, given: float | str | Mapping[str, float] | No
     if not np.isfinite(least):
         raise PolicyError(f"min_quality must be a number. Got {value!r}.")
     return least, name
+
+
+def _is_better_lower(name: str) -> bool:
+    """Whether lower values of a measure, of lists or of answers, are better; False for one of another version."""
+    try:
+        measure = ANSWER_MEASURES[name].measure if name in ANSWER_MEASURES else parse(name)
+    except MeasureError:
+        return False
+    return measure.better == "lower"
 
 
 def _positive(name: str, value: object) -> Any:
