@@ -81,6 +81,14 @@ class FrontierOptions:
         int | None, typer.Option(metavar="N", min=0, help="Of everything random. Default: the sweep's.")
     ] = None
     budget: BudgetResult = None
+    brittle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Result of trueval answers brittle of the same generators: UDCG with utilities measured so is tried "
+            "among what predicts answers.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,6 +192,7 @@ def frontier(
         route=routing.choice(chances.level),
         grow=growth.grow,
         budget=chances.budget,
+        brittle=chances.brittle,
     )
     files: Any = {ROUTER: partial(_write_router, text=found.router_toml())} if routing.route else {}
     result = found.to_dict()

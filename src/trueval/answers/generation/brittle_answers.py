@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DoseSlope,
         HarmThreshold,
         PlaceEffect,
+        QuestionUtility,
     )
     from trueval.answers.generation.dose_response import DoseValues
     from trueval.answers.generation.generation_plan import GenerationPlan
@@ -100,7 +101,7 @@ def brittle_answers(
             plan, name, inputs, requests, folder, generator=given, ledger=ledger, max_cost=max_cost, begin=begin
         )
         values, said = _value(plan, inputs, answered, folder, begin)
-        found.append(_Answers(plan, inputs, answered, values, codes, level))
+        found.append(_Answers(plan, inputs, name, answered, values, codes, level))
         notes += [each for each in (*notes_of(inputs, answered.answered, plan.measure), *said) if each not in notes]
     differences = [
         SlopeDifference(
@@ -205,12 +206,13 @@ class _Answers:
         self,
         plan: GenerationPlan,
         inputs: GenerationInputs,
+        model: str,
         answered: AnsweredRequests,
         values: Mapping[str, Mapping[str, QuestionValue]],
         codes: Ints,
         level: float,
     ) -> None:
-        self.plan, self.answered, self.codes, self.level = plan, answered, codes, level
+        self.plan, self.model, self.answered, self.codes, self.level = plan, model, answered, codes, level
         self.questions = inputs.questions
         self.doses = np.array(sorted(plan.brittle["doses"]), dtype=np.float64)
         place = {each.query: at for at, each in enumerate(inputs.questions)}
@@ -266,7 +268,23 @@ class _Answers:
             tuple(self._threshold(kind) for kind in self.plan.brittle["kinds"]),
             token_times(self.answered.answered, self.level, self.plan.asked["seed"]),
             CallUsage(**{each.name: usage[each.name] for each in fields(CallUsage)}),
+            self.model,
+            tuple(self._utilities()),
         )
+
+    def _utilities(self) -> Iterator[QuestionUtility]:
+        from trueval.answers.generation.brittle_result import QuestionUtility
+        from trueval.answers.generation.dose_response import known_slopes
+
+        kinds = [self.over_places(kind) for kind in self.plan.brittle["kinds"]]
+        helps = (kinds[0].lowest + kinds[0].highest)[int(np.argmin(self.doses))] / 2
+        by_kind = np.stack([known_slopes(each) for each in kinds])
+        for at, question in enumerate(self.questions):
+            if np.isnan(helps[at]):
+                continue
+            slopes = by_kind[~np.isnan(by_kind[:, at]), at]
+            harms = -float(slopes.mean()) if len(slopes) else None
+            yield QuestionUtility(question.query, question.gold, float(helps[at]), harms)
 
     def _of(self, kind: str, place: str, *, abstained: bool) -> DoseValues:
         from trueval.answers.generation.brittle_result import ALL

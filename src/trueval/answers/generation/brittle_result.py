@@ -73,8 +73,32 @@ class HarmThreshold:
 
 
 @dataclass(frozen=True)
+class QuestionUtility:
+    """What documents are worth to a generator for one question: the middle where not all is known.
+
+    Attributes:
+        query: id of the question.
+        gold: ids of the documents judged to hold the answer.
+        helps: value of the answer from gold documents alone.
+        harms: what each distractor takes away: minus the least-squares slope over doses, the mean over kinds and
+            places; None where the question has fewer than two doses.
+    """
+
+    query: str
+    gold: tuple[str, ...]
+    helps: float
+    harms: float | None
+
+
+@dataclass(frozen=True)
 class BrittleGenerator:
-    """How a generator answers among distractors."""
+    """How a generator answers among distractors.
+
+    Attributes:
+        name: of the generator.
+        model: as the plan names it; the name of a generator of the caller.
+        utilities: of each question with gold documents.
+    """
 
     name: str
     points: tuple[DosePoint, ...]
@@ -83,6 +107,8 @@ class BrittleGenerator:
     thresholds: tuple[HarmThreshold, ...]
     times: tuple[TokenTimes, ...]
     usage: CallUsage
+    model: str = ""
+    utilities: tuple[QuestionUtility, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,23 @@ def slopes(values: DoseValues) -> Bounds:
     )
 
 
+def known_slopes(values: DoseValues) -> Floats:
+    """[question] least-squares slope of the middle values over the doses that it has; NaN with fewer than two.
+
+    >>> nan = float("nan")
+    >>> values = np.array([[1.0, 1.0], [0.5, nan], [nan, nan]])
+    >>> known_slopes(DoseValues(np.array([0.0, 1.0, 8.0]), values, values)).tolist()
+    [-0.5, nan]
+    """
+    middle = (values.lowest + values.highest) / 2
+    found = np.full(middle.shape[1], np.nan)
+    for at, each in enumerate(middle.T):
+        known = ~np.isnan(each)
+        if known.sum() > 1:
+            found[at] = _weights(values.doses[known]) @ each[known]
+    return found
+
+
 def _weights(doses: Floats) -> Floats:
     centered = doses - doses.mean()
     weights: Floats = centered / float(centered @ centered)

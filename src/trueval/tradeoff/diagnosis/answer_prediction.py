@@ -8,8 +8,8 @@ fold of q, predicts y; m is the mean of y over the same other questions. The mea
 
 of what differs between answers: 1 is all, 0 nothing, below 0 is worse than the mean. f is any curve that does not turn,
 so a measure and what is a growing function of it explain the same. With one utility for all relevant documents and one
-for all others, UDCG is such a function of P@K, whatever the utilities, so utilities that brittleness measures as two
-means change nothing here. Agreement looks at the configurations of one question:
+for all others, UDCG is such a function of P@K, whatever the utilities; those that brittleness measures are of each
+question (measured_utility.py). Agreement looks at the configurations of one question:
 
     A = share of pairs with different y that x orders as y does; equal x count half
 
@@ -26,11 +26,13 @@ from typing import Final
 import numpy as np
 
 from trueval.answers.answer_measures import MEASURES
+from trueval.answers.generation.brittle_result import BrittleAnswers
 from trueval.comparison.resampling.resampled_sums import generator
 from trueval.measures import parse
 from trueval.standings.standings import Bools, Floats, Ints
 from trueval.tradeoff.diagnosis.diagnosis_results import GeneratorPrediction, MeasurePrediction
 from trueval.tradeoff.diagnosis.marginals import interval
+from trueval.tradeoff.diagnosis.measured_utility import NAME, measured_utility
 from trueval.tradeoff.quality.result_parts import IntervalEstimate
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
@@ -41,30 +43,41 @@ SAME: Final = 1e-9  # difference of answers below which all are worth the same
 STREAM: Final = 7 << 32  # of random numbers, as in quality/resamples.py
 
 
-def predict_answers(measured: SweepArrays, level: float, resamples: int, seed: int) -> tuple[GeneratorPrediction, ...]:
+def predict_answers(
+    measured: SweepArrays, level: float, resamples: int, seed: int, brittle: BrittleAnswers | None = None
+) -> tuple[GeneratorPrediction, ...]:
     """Which measures of lists predict the answers of each generator of a sweep; empty where nobody answers.
 
     Args:
         measured: the sweep, with measures of lists beside those of answers.
         level: of intervals.
+        brittle: what distractors cost these generators, for UDCG with the utilities that it measures.
+
+    Raises:
+        InputError: as in `measured_utility`.
     """
+    utility = None if brittle is None else measured_utility(measured, brittle)
     by_generator: dict[str, list[int]] = {}
     for place, each in enumerate(measured.configurations):
         about = measured.systems[each["system"]].get("answers")
         if about is not None:
             by_generator.setdefault(about["generator"], []).append(place)
-    found = (_of_generator(measured, places, level, resamples, seed) for places in by_generator.values())
+    found = (_of_generator(measured, places, utility, level, resamples, seed) for places in by_generator.values())
     return tuple(each for each in found if each is not None)
 
 
 def _of_generator(
-    measured: SweepArrays, places: Sequence[int], level: float, resamples: int, seed: int
+    measured: SweepArrays, places: Sequence[int], utility: Floats | None, level: float, resamples: int, seed: int
 ) -> GeneratorPrediction | None:
     families = _families(measured, places)
     values = {
         name: measured.of_measures([wanted.get(place, "") for place in range(len(measured.configurations))])[:, places]
         for name, wanted in families.items()
     }
+    lower = [parse(wanted[places[0]]).better == "lower" for wanted in families.values()]
+    if utility is not None and not np.isnan(utility[:, places]).all():
+        values[NAME] = utility[:, places]
+        lower.append(False)
     answers = measured.values[:, places]
     kept = ~np.isnan(answers)
     for each in values.values():
@@ -72,9 +85,8 @@ def _of_generator(
     query = np.nonzero(kept)[0]
     if not values or len(np.unique(query)) < LEAST or np.ptp(answers[kept]) < SAME:
         return None
-    lower = [parse(wanted[places[0]]).better == "lower" for wanted in families.values()]
     x = np.stack([each[kept] for each in values.values()]) * np.where(lower, -1.0, 1.0)[:, None]
-    found = compare_predictors(list(families), x, answers[kept], query, level=level, resamples=resamples, seed=seed)
+    found = compare_predictors(list(values), x, answers[kept], query, level=level, resamples=resamples, seed=seed)
     system = measured.systems[measured.configurations[places[0]]["system"]]
     about = system.get("values") or {}
     told = [str(value) for key, value in about.items() if key.startswith("generate.")]

@@ -31,6 +31,7 @@ from trueval.tradeoff.route.certificate import RouterChoice, certify
 from trueval.tradeoff.route.route_result import CertifiedRouter, RoutedSystem
 
 if TYPE_CHECKING:
+    from trueval.answers.generation.brittle_result import BrittleAnswers
     from trueval.comparison.budget.budget_result import Budget
     from trueval.tradeoff.frontier.frontier_analysis import Frontier, FrontierChoices
 
@@ -62,17 +63,18 @@ def frontier(
     route: RouterChoice | None = None,
     grow: float | None = None,
     budget: Budget | str | Path | None = None,
+    brittle: BrittleAnswers | str | Path | None = None,
 ) -> Frontier:
     """Find the Pareto-optimal configurations of a sweep, and the one to ship.
 
     Args:
         directory: directory of the sweep, from --out of `trueval sweep`.
-        max_latency_ms: milliseconds of a query, at the percentile; all limits are by default those of the sweep.
+        max_latency_ms: milliseconds of a query; all limits are by default those of the sweep.
         max_cost: cost limit per 1,000 queries.
         min_quality: minimum of the sweep's quality as a number, or "nDCG@10=0.5" for another of its measures.
-        rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all three objectives.
+        rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all three.
         percentile: "p50", "p95" or "p99".
-        band_ms: latencies that differ by no more are tied; by default those that the measured jitter does not separate.
+        band_ms: latencies that differ by no more are tied; by default by the measured jitter.
         slo_ms: latency limits, each with a frontier of its own.
         level: confidence level of intervals, and the share of resamples at which one quality is separated from another.
         resamples, seed, threads: number of resamples, seed of all, number of threads.
@@ -80,6 +82,7 @@ def frontier(
         route: promise of a router; `router_toml()` is its file.
         grow: forecast a corpus of so many times the documents; the sweep must have searched thinned ones ([grow]).
         budget: result of `trueval.budget`: choices then hold for other repeats and judges.
+        brittle: result of `trueval.brittle_answers`: its utilities make a UDCG that predicts answers.
 
     Raises:
         InputError: there is no sweep, or its files are damaged.
@@ -88,6 +91,7 @@ def frontier(
     >>> frontier("results", max_latency_ms=200).to_dict()["points"]  # doctest: +SKIP
     """
     # Late, as in `compute`: `trueval` names this function, and all that it names is imported soon.
+    from trueval.tradeoff.diagnosis.measured_utility import read_brittle
     from trueval.tradeoff.frontier.frontier_analysis import FrontierChoices
 
     measured = read_sweep(directory)
@@ -112,6 +116,7 @@ def frontier(
         thread_count(threads),
         (SURE if said.get("sure") is None else said["sure"]) if sure is None else sure,
         None if budget is None else read_budget(budget, measured.result["policy"]),
+        None if brittle is None else read_brittle(brittle),
     )
     _check_limits(measured, choices.limits)
     growth = None if grow is None else _forecast(measured, choices, grow)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueval.answers.generation.brittle_result import BrittleAnswers
 from trueval.comparison.budget.budget_result import Budget
 from trueval.comparison.budget.shared_doubt import shared_doubt
 from trueval.comparison.limits import ROUNDING, rounding_tolerance
@@ -72,6 +73,7 @@ class FrontierChoices:
         seed: seed of all random numbers.
         sure: minimum share of resamples in which the choice of a rule is within its limits.
         budget: what repeats and labels vary by; None for resamples of queries and times alone.
+        brittle: what distractors cost the generators; None where it was not measured.
     """
 
     limits: RuleLimits
@@ -85,6 +87,7 @@ class FrontierChoices:
     threads: int
     sure: float
     budget: Budget | None = None
+    brittle: BrittleAnswers | None = None
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
@@ -260,7 +263,8 @@ class Frontier(ReprByKind):
             notes=tuple(_notes(self)),
             router=None if self.routing is None else self.routing[1],
             growth=self.growth,
-            predictions=predict_answers(measured, choices.level, choices.resamples, choices.seed) or None,
+            predictions=predict_answers(measured, choices.level, choices.resamples, choices.seed, choices.brittle)
+            or None,
         )
 
     def router_toml(self) -> str:
