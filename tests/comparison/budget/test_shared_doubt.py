@@ -15,7 +15,7 @@ from tests.tradeoff.swept import write_sweep
 import trueval as tv
 from trueval.comparison.budget.budget_result import Budget
 from trueval.comparison.budget.doubt_budget import BudgetChoices, budget_of_scores
-from trueval.comparison.budget.shared_doubt import SharedDoubt, read_budget, shared_doubt
+from trueval.comparison.budget.shared_doubt import SharedDoubt, doubt_of_means, read_budget, shared_doubt
 from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.views.checks import sentences
 from trueval.errors import InputError, PolicyError
@@ -222,3 +222,30 @@ def test_a_limit_on_another_measure_holds_for_other_repeats_too(tmp_path: Path) 
     assert alone
     assert min(alone) == 1
     assert max(wide) < 1
+
+
+def test_a_least_quality_holds_for_judges_who_are_stricter_with_all_systems(tmp_path: Path) -> None:
+    """Judges move both systems by the same .4: no difference has that, and every mean does."""
+    rng = np.random.default_rng(0)
+    folder = write_sweep(tmp_path / "sweep", made_sweep(), queries=30, timed=8)
+    plain = tv.frontier(folder, resamples=300).result
+    names = list(dict.fromkeys(point.quality.measure for point in plain.points))
+    strict = rng.normal(0, 0.4, 6)
+    scores = {}
+    for name in ("s0", "s1"):
+        own = rng.normal(0.5, 0.1, (40, len(names)))
+        judged = [own + shift + rng.normal(0, 0.01, own.shape) for shift in strict]
+        scores[name] = [[made_scores(name, values, measures=" ".join(names)) for values in judged]]
+    found = budget_of_scores(scores, [JUDGE] * 6, BudgetChoices(), judge_names=list("ABCDEF"))
+    assert shared_doubt(found, names[0]).variance < 0.001 < 0.01 < doubt_of_means(found, names[0]).variance
+    least = min(point.quality.value for point in plain.points) - 0.2
+    alone, wide = (
+        [
+            each.feasible_chance
+            for each in tv.frontier(folder, resamples=300, min_quality=least, budget=given).result.rules
+            if each.limits.quality is not None
+        ]
+        for given in (None, found)
+    )
+    assert min(alone) > 0.99
+    assert max(wide) < 0.95

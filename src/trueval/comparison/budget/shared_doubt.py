@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.budget.budget_result import Budget
+from trueval.comparison.budget.budget_result import Budget, Doubt
 from trueval.errors import InputError, Place, PolicyError
 
 if TYPE_CHECKING:
@@ -87,6 +87,21 @@ class SharedDoubt(NamedTuple):
         return np.asarray(math.sqrt(self.variance / 2) * rng.standard_normal((number, size)) * scale)
 
 
+def doubt_of_means(budget: Budget, measure: str) -> SharedDoubt:
+    """What more questions leave of a mean: the largest of the budget's runs.
+
+    Unlike that of a difference, it holds how much stricter one judge is than another with all runs.
+
+    Args:
+        budget: result of `trueval budget`.
+        measure: text form of the measure, which the budget has.
+    """
+    found = [
+        _without_questions(budget, each) for own in budget.measures if own.measure == measure for each in own.means
+    ]
+    return max(found, key=lambda each: each.half_width(0.95))
+
+
 def shared_doubt(budget: Budget, measure: str, first: str | None = None, second: str | None = None) -> SharedDoubt:
     """What more questions leave of a difference.
 
@@ -114,22 +129,25 @@ def shared_doubt(budget: Budget, measure: str, first: str | None = None, second:
             "The budget knows one run of each system and one judge, so nothing that more questions would leave. Give "
             "trueval budget further runs with --repeats, or judges with --judges."
         )
-    fixed = bool(budget.choices.get("fixed_judges"))
-    found = []
-    for pair in own.differences:
-        parts = [
-            (each.variance, each.degrees)
-            for each in pair.effects
-            if each.effect in ("R", "J", "RJ") and not (fixed and each.effect == "J")
-        ]
-        total = sum(variance for variance, _ in parts)
-        squares = sum(variance**2 / degrees for variance, degrees in parts)
-        degrees = max(total**2 / squares, 1.0) if squares else math.inf
-        found.append(SharedDoubt(total, degrees, pair.run, str(pair.minus)))
+    found = [_without_questions(budget, pair) for pair in own.differences]
     again = dict(zip(budget.runs, budget.repeats, strict=True))
     ran_again = max(budget.repeats) < 2 or min(again.get(str(name), 0) for name in (first, second)) > 1
     asked = [each for each in found if ran_again and {each.first, each.second} == {first, second}]
     return asked[0] if asked else max(found, key=lambda each: each.half_width(0.95))
+
+
+def _without_questions(budget: Budget, doubt: Doubt) -> SharedDoubt:
+    """The effects of a mean or a difference that have no question."""
+    fixed = bool(budget.choices.get("fixed_judges"))
+    parts = [
+        (each.variance, each.degrees)
+        for each in doubt.effects
+        if each.effect in ("R", "J", "RJ") and not (fixed and each.effect == "J")
+    ]
+    total = sum(variance for variance, _ in parts)
+    squares = sum(variance**2 / degrees for variance, degrees in parts)
+    degrees = max(total**2 / squares, 1.0) if squares else math.inf
+    return SharedDoubt(total, degrees, doubt.run, str(doubt.minus))
 
 
 def read_budget(budget: Budget | str | PathLike[str], policy: Mapping[str, object]) -> Budget:

@@ -6,7 +6,7 @@ found.result.points[3].probability, found.rules[0].answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from trueval.answers.answer_measures import MEASURES as ANSWER_MEASURES
-from trueval.comparison.budget.shared_doubt import read_budget, shared_doubt
+from trueval.comparison.budget.shared_doubt import doubt_of_means, read_budget, shared_doubt
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import MeasureError, Place, PolicyError, nearest
 from trueval.measures import parse
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 RESAMPLES: Final = 2000
 SHARED_STREAM: Final = (1545,)  # of random numbers, for what repeats and judges change
+COMMON_STREAM: Final = (1546,)  # for what they change in all systems alike
 LEVEL: Final = 0.95
 SURE: Final = 0.5
 WITHOUT_PRICES: Final = (
@@ -176,7 +177,10 @@ def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
         values, variances = measured.of_measure(limits.measure)
         plain = resample_means(values, variances, **shared).plain
         plain = plain + _shared_errors_of(measured, choices, limits.measure)[measured.system]
-        target = Target(_values_of(measured, limits.measure), plain)
+        target = Target(_values_of(measured, limits.measure), plain + _common_error(choices, [limits.measure]))
+    elif limits.quality is not None and choices.budget is not None:
+        names = [str(each["quality"]) for each in measured.configurations]
+        target = Target(measured.points(choices.percentile).quality, qualities.plain + _common_error(choices, names))
     return Frontier(measured, choices, qualities, drawn, target)
 
 
@@ -199,6 +203,19 @@ def _shared_errors_of(measured: SweepArrays, choices: FrontierChoices, measure: 
         return np.zeros((len(measured.systems), choices.resamples))
     rng = np.random.default_rng([choices.seed, *SHARED_STREAM])
     return shared_doubt(choices.budget, measure).draw(len(measured.systems), choices.resamples, rng)
+
+
+def _common_error(choices: FrontierChoices, measures: Sequence[str]) -> Floats:
+    """[resample] what repeats and judges change in the means of all systems alike, which no difference shows."""
+    if choices.budget is None:
+        return np.zeros(choices.resamples)
+    found = []
+    for measure in dict.fromkeys(measures):
+        mean, pair = doubt_of_means(choices.budget, measure), shared_doubt(choices.budget, measure)
+        found.append(mean._replace(variance=2 * max(mean.variance - pair.variance / 2, 0.0)))
+    most = max(found, key=lambda each: each.variance)
+    drawn = most.draw(1, choices.resamples, np.random.default_rng([choices.seed, *COMMON_STREAM]))
+    return np.asarray(drawn[0])
 
 
 def _check_limits(measured: SweepArrays, limits: RuleLimits) -> None:
