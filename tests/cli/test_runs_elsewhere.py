@@ -56,3 +56,12 @@ def test_runs_evaluated_elsewhere_give_the_same(
     assert told[0].status == 0, told[0].err
     assert told[0].out == told[1].out
     assert {name for name in kept[0] if kept[0][name] != kept[1][name]} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_processes_give_the_same(command: str, files: list[str], trueval: Command, tmp_path: Path) -> None:
+    few = ("--resamples", "200") if command == "compare" else ()
+    told = [trueval(command, *files, "-m", "RR", *few, "--format", "json", *on) for on in ((), ("--on", "processes:2"))]
+    assert told[0].status == 0, told[0].err
+    assert told[0].out == told[1].out

@@ -1,6 +1,9 @@
 """A driver of the evidence of scale: works on made-up passages on one executor, with a log of the shards.
 
-    python scale_trial.py EXECUTOR STORE LOG [ITEMS] [embedding|reranking|standings]
+    python scale_trial.py EXECUTOR STORE LOG [ITEMS] [embedding|reranking|standings|words|pairs]
+
+Words and pairs are embedded and scored by a model that counts letters and takes its time: without torch it starts at
+once.
 
 EXECUTOR is threads, processes, loky, dask, ray, cluster (Ray with two nodes) or cluster-shuffled. LOG gets a line for
 each shard that begins and ends, from whichever process computes it. Prints the SHA-256 of each file of the result.
@@ -43,37 +46,38 @@ def write(log: str, *words: object) -> None:
         file.write((" ".join(map(str, words)) + "\n").encode())
 
 
-def logged(log: str, work: Callable[[Any], Any], shard: Any) -> Any:
+def logged(log: str, seconds: float, work: Callable[[Any], Any], shard: Any) -> Any:
     """Work on a shard, with lines in the log before and after."""
-    file, number = getattr(shard, "file", None), re.search(r"shard (\d+) of", str(shard))
+    file, number = getattr(shard, "file", None), re.search(r"(?:shard|(group)) (\d+) of", str(shard))
     assert number is not None
-    write(log, "kept" if file is not None and file.exists() else "begins", number[1], os.getpid())
+    called = f"{number[1] or ''}{number[2]}"
+    write(log, "kept" if file is not None and file.exists() else "begins", called, os.getpid())
     if file is None:
-        time.sleep(0.3)  # standings of a shard take milliseconds, in which nobody could be killed
+        time.sleep(seconds)  # standings of a shard, and small systems, take milliseconds: nobody could be killed
     result = work(shard)
-    write(log, "ends", number[1], os.getpid())
+    write(log, "ends", called, os.getpid())
     return result
 
 
 class Logged:
     """An executor with a log, which may take the shards in another order."""
 
-    def __init__(self, executor: Executor, log: str, *, shuffled: bool = False) -> None:
-        self.executor, self.log, self.shuffled = executor, log, shuffled
+    def __init__(self, executor: Executor, log: str, *, shuffled: bool = False, seconds: float = 0.3) -> None:
+        self.executor, self.log, self.shuffled, self.seconds = executor, log, shuffled, seconds
 
     def as_finished(self, work: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
         """Results as they finish."""
         if self.shuffled:
             items = list(items)
             random.Random(3).shuffle(items)
-        yield from as_finished(self.executor, partial(logged, self.log, work), items)
+        yield from as_finished(self.executor, partial(logged, self.log, self.seconds, work), items)
 
     def map(self, work: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
         """Results in the order in which the shards were given."""
         if self.shuffled:
             items = list(items)
             random.Random(3).shuffle(items)
-        yield from self.executor.map(partial(logged, self.log, work), items)
+        yield from self.executor.map(partial(logged, self.log, self.seconds, work), items)
 
 
 @contextmanager
@@ -115,6 +119,31 @@ def opened(name: str) -> Iterator[Any]:
             cluster.shutdown()
 
 
+class Letters:
+    """A model of letters, for trials that need many starts."""
+
+    name, dtype, scoring, batch_size = "letters", "float32", "product", 8
+    seconds = 0.05  # of an item
+
+    def settings(self) -> dict[str, Any]:
+        """What decides its outputs."""
+        return {"model": self.name, "path": "nowhere", "dtype": self.dtype, "batch_size": self.batch_size}
+
+    def embed_documents(self, texts: list[str], names: list[str]) -> Any:
+        """[text, letter] counts."""
+        import numpy as np
+
+        time.sleep(self.seconds * len(texts))
+        return np.array([[text.count(letter) for letter in "abcdefghij"] for text in texts], dtype=np.float32)
+
+    def pair_logits(self, pairs: list[tuple[str, str]], names: list[str]) -> Any:
+        """[pair, 1] letters in common."""
+        import numpy as np
+
+        time.sleep(self.seconds * len(pairs))
+        return np.array([[len({*query} & {*text}) + len(text) / 64] for query, text in pairs], dtype=np.float32)
+
+
 def reranker(folder: Path) -> str:
     """A small cross-encoder with weights of a seed, made where it is missing."""
     import torch
@@ -133,16 +162,22 @@ def reranker(folder: Path) -> str:
 
 def models_of(kind: str, store: Path, count: int) -> tuple[Any, OutputPart]:
     """A model, and what it works on."""
+    output_part.BATCHES = 1
+    texts = passages(count)
+    pairs = [("what keeps a wing in the air?", each) for each in texts]
+    if kind == "words":
+        letters = Letters()
+        return letters, OutputPart("documents", texts, texts, letters.embed_documents, len)
+    if kind == "pairs":
+        letters = Letters()
+        return letters, OutputPart("pairs", pairs, texts, letters.pair_logits, lambda pair: len(pair[1]))
     import torch
 
     torch.set_num_threads(1)  # as many as an executor's worker has
-    output_part.BATCHES = 1
-    texts = passages(count)
     if kind == "embedding":
         model: Any = load_model("all-MiniLM-L6-v2", dtype="float32", device="cpu", batch_size=8)
         return model, OutputPart("documents", texts, texts, model.embed_documents, len)
     model = load_model(reranker(store.parent / "reranker"), dtype="float32", device="cpu", batch_size=8, max_length=64)
-    pairs = [("what keeps a wing in the air?", each) for each in texts]
     return model, OutputPart("pairs", pairs, texts, model.pair_logits, lambda pair: len(pair[1]))
 
 

@@ -19,6 +19,7 @@ import pytest
 pytestmark = [pytest.mark.evidence, pytest.mark.slow]
 
 DRIVER = Path(__file__).with_name("scale_trial.py")
+SWEEP = Path(__file__).with_name("sweep_trial.py")
 PACKAGE = {"loky": "loky", "dask": "distributed"}
 KILLS = 30
 ENDS = 10
@@ -95,30 +96,48 @@ def test_workers_of_ray_are_killed(kind: str, count: int, start: Trial, tmp_path
     assert killed > 0
 
 
-def test_the_driver_is_killed(start: Trial, here: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "count"), [("words", 960), ("pairs", 960), ("standings", 40)])
+def test_the_driver_is_killed(kind: str, count: int, start: Trial, tmp_path: Path) -> None:
     """At random moments, -9; the same command goes on, and what was finished stays."""
     rng, log, store = random.Random(5), tmp_path / "log", tmp_path / "store"
     ends = 0
     for _ in range(ENDS):
-        before = len(re.findall("^ready", log.read_text(), flags=re.MULTILINE)) if log.exists() else 0
-        run = start(DRIVER, "processes", store, log, 960)
-        until = time.monotonic() + 200
+        before = log.read_text().count("ready") if log.exists() else 0
+        run = start(DRIVER, "processes", store, log, count, kind)
+        until = time.monotonic() + 100
         while run.poll() is None and time.monotonic() < until:
-            time.sleep(0.2)
-            if log.exists() and len(re.findall("^ready", log.read_text(), flags=re.MULTILINE)) > before:
+            time.sleep(0.05)
+            if log.exists() and log.read_text().count("ready") > before:
                 break
-        time.sleep(rng.uniform(10, 30))
-        if run.poll() is not None:
-            run.communicate()
-            break
+        time.sleep(rng.uniform(0, 4))
+        killed = run.poll() is None
         run.kill()
         run.communicate()
-        ends += 1
-    finish(start(DRIVER, "processes", store, log, 960))
-    other = finish(start(DRIVER, "threads", tmp_path / "other", tmp_path / "otherlog", 960))
-    assert finish(start(DRIVER, "processes", store, log, 960)) == other
+        ends += killed
+    found = finish(start(DRIVER, "processes", store, log, count, kind))
+    assert found == finish(start(DRIVER, "threads", tmp_path / "other", tmp_path / "otherlog", count, kind))
+    if kind != "standings":  # which are not kept
+        assert set(shards(log, "ends").values()) == {1}
+    print(f"\n{kind}: the driver was killed {ends} times; {len(shards(log, 'ends'))} shards")
+    assert ends == ENDS
+
+
+@pytest.fixture(scope="module")
+def swept(start: Trial, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of a sweep in one process."""
+    folder = tmp_path_factory.mktemp("swept")
+    return finish(start(SWEEP, "threads", folder / "here", folder / "log"))
+
+
+@pytest.mark.parametrize("name", ["processes", "ray", "cluster-shuffled", "changing"])
+def test_a_sweep_has_the_same_bytes(name: str, start: Trial, swept: dict[str, str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert finish(start(SWEEP, name, tmp_path / "there", log)) == swept
+    assert len(swept) == 2 + 25
     assert set(shards(log, "ends").values()) == {1}
-    print(f"\nthe driver was killed {ends} times; {len(shards(log, 'ends'))} shards")
+    nodes = re.findall("^(?:added|removed)$", log.read_text(), flags=re.MULTILINE)
+    assert nodes == (["added", "removed", "added"] if name == "changing" else [])
+    print(f"\n{name}: {len(shards(log, 'ends'))} groups; {len(shards(log, 'begins'))} begun; nodes {' '.join(nodes)}")
 
 
 SLOW = """
