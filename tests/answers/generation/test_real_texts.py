@@ -1,4 +1,4 @@
-"""Answers over real texts, and from a real model: French questions of the CNIL, and a tiny model of transformers."""
+"""Answers over real texts, and from a real model: French questions of the CNIL and of PIAF, and a tiny transformer."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from tests.models import tiny
 from trueval.answers.generation.brittle_answers import brittle_answers
 from trueval.answers.generation.generate_answers import generate_answers
 
-CNIL = Path(__file__).parents[3].parent / "shared" / "data" / "collections" / "cnil-faq-fr"
+COLLECTIONS = Path(__file__).parents[3].parent / "shared" / "data" / "collections"
 
 
-@pytest.fixture(scope="module")
-def cnil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["cnil-faq-fr", "piaf-v1.0-fr"])
+def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """120 questions; lists by the number of shared words, which ties often; references are the gold documents."""
-    if not CNIL.is_dir():
-        pytest.skip("shared/data/collections/cnil-faq-fr is not here")
-    folder = tmp_path_factory.mktemp("cnil")
+    source = COLLECTIONS / request.param
+    if not source.is_dir():
+        pytest.skip(f"shared/data/collections/{request.param} is not here")
+    folder = tmp_path_factory.mktemp(request.param)
     read = {
-        name: [json.loads(line) for line in (CNIL / f"{name}.jsonl").read_text("utf-8").splitlines()]
+        name: [json.loads(line) for line in (source / f"{name}.jsonl").read_text("utf-8").splitlines()]
         for name in ("corpus", "queries")
     }
     words = {each["_id"]: Counter(re.findall(r"\w+", each["text"].lower())) for each in read["corpus"]}
     texts = {each["_id"]: each["text"] for each in read["corpus"]}
-    gold = {row.split()[0]: row.split()[2] for row in (CNIL / "qrels.trec").read_text().splitlines()}
+    gold = {row.split()[0]: row.split()[2] for row in (source / "qrels.trec").read_text().splitlines()}
     rows = []
     for query in read["queries"][:120]:
         asked = {*re.findall(r"\w{4,}", query["text"].lower())}
@@ -40,16 +41,16 @@ def cnil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [{"query_id": query, "reference": texts[document]} for query, document in gold.items()]
     (folder / "references.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     (folder / "answers.toml").write_text(
-        f'[corpus]\npath = "{CNIL}"\n[answers]\nrun = "run.trec"\nreferences = "references.jsonl"\norders = 2\n'
+        f'[corpus]\npath = "{source}"\n[answers]\nrun = "run.trec"\nreferences = "references.jsonl"\norders = 2\n'
         '[generate]\nmodel = "extractive"\ncontexts = 3\n'
     )
     return folder
 
 
 @pytest.mark.slow
-def test_extracts_of_real_texts_lose_in_retrieval_and_by_ties(cnil: Path) -> None:
+def test_extracts_of_real_texts_lose_in_retrieval_and_by_ties(real: Path) -> None:
     """A sentence of the gold document shares words with it; one of another document fewer."""
-    found = generate_answers(cnil / "answers.toml", cnil / "out")
+    found = generate_answers(real / "answers.toml", real / "out")
     assert found.questions == 120
     assert found.ties.questions > 60, "shared words are few numbers"
     assert found["none"].value < found["system"].value < found["gold"].value
@@ -60,8 +61,8 @@ def test_extracts_of_real_texts_lose_in_retrieval_and_by_ties(cnil: Path) -> Non
 
 
 @pytest.mark.slow
-def test_distractors_of_real_texts_mislead_an_extract(cnil: Path) -> None:
-    found = brittle_answers(cnil / "answers.toml", cnil / "brittle")
+def test_distractors_of_real_texts_mislead_an_extract(real: Path) -> None:
+    found = brittle_answers(real / "answers.toml", real / "brittle")
     slope = found.slope("extractive", "high-scoring")
     assert slope.questions > 100
     assert slope.high < 0
