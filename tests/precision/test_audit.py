@@ -260,3 +260,62 @@ def test_what_is_about_lists_is_audited_by_lists() -> None:
     passes = corpus_passes()
     found = audit_passes(passes, "RR", judged_only=True)
     assert found.results[0].scores.ties.documents < 6 * 30
+
+
+@pytest.mark.parametrize("kind", ["corpus", "judged"])
+def test_documents_are_stored_as_codes(kind: str) -> None:
+    """int8 by FAISS's own codes; signs score by the number of those that differ, which ties."""
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(5)
+    queries = rng.normal(size=(6, 16)).astype(storage_dtype("bfloat16"))
+    documents = rng.normal(size=(40, 16)).astype(storage_dtype("bfloat16"))
+    doc_ids, query_ids = tuple(f"d{at}" for at in range(40)), tuple(f"q{at}" for at in range(6))
+    judgments = tv.Judgments.from_dict({query: {"d3": 1, "d7": 1, "d9": 0} for query in query_ids})
+    every = np.arange(40)
+    lists = (every,) * 6 if kind == "corpus" else tuple(np.array([3, 7, 9, at]) for at in range(10, 16))
+    candidates = Candidates(kind, query_ids, doc_ids, lists)
+    collection = Collection("c", "c", dict.fromkeys(doc_ids, "x"), dict.fromkeys(query_ids, "x"), judgments)
+    regimes = plan("m", "product", "bfloat16", ["float32"], ["model", "int8", "binary"])
+    arrays = {"queries": queries, "documents": documents}
+    (runs,) = score_regimes(candidates, [(regime, arrays) for regime in regimes])
+    wide = queries.astype(np.float32), documents.astype(np.float32)
+    least, width = wide[1].min(0), np.ptp(wide[1], axis=0)
+    codes = np.floor(255 * ((wide[1] - least) / width))
+    signs = np.where(wide[0] > 0, 1, -1), np.where(wide[1] > 0, 1, -1)
+    wanted = [wide[0] @ wide[1].T, wide[0] @ (least + (codes + 0.5) / 255 * width).T, signs[0] @ signs[1].T]
+    for (regime, run), table in zip(runs.items(), wanted, strict=True):
+        scores = np.concatenate([row[chosen] for row, chosen in zip(table, lists, strict=True)])
+        assert run.documents["score"].to_numpy() == pytest.approx(scores, abs=2e-4), regime
+    found = audit_passes(Passes(collection, candidates, [(each, arrays) for each in regimes], []), "nDCG@10")
+    for result, table in zip(found.results, wanted, strict=True):
+        rows = {
+            q: dict(zip((doc_ids[d] for d in chosen), row[chosen].tolist(), strict=True))
+            for q, row, chosen in zip(query_ids, table, lists, strict=True)
+        }
+        direct = tv.evaluate(rows, judgments, "nDCG@10").mean("nDCG@10")
+        mean = result.scores.mean("nDCG@10")
+        assert (mean.expected, mean.range) == pytest.approx((direct.expected, direct.range), abs=1e-9)
+    assert [max(each.group_sizes) > 1 for each in found.results] == [False, False, True]
+    assert found.results[1].regime.label == "bfloat16_float32_index-int8"
+
+
+def test_tokens_are_stored_as_codes() -> None:
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(6)
+    queries = [rng.normal(size=(count, 8)).astype(np.float32) for count in (2, 3)]
+    documents = [rng.normal(size=(count, 8)).astype(np.float32) for count in (4, 1, 3)]
+    candidates = Candidates("judged", ("q0", "q1"), ("d0", "d1", "d2"), (np.arange(3), np.arange(3)))
+    (regime,) = plan("m", "maxsim", "float32", ["float32"], ["binary"])
+    (runs,) = score_regimes(candidates, [(regime, {"queries": queries, "documents": documents})])
+    signs = [[np.where(each > 0, 1, -1) for each in texts] for texts in (queries, documents)]
+    wanted = [int((q @ d.T).max(1).sum()) for q in signs[0] for d in signs[1]]
+    assert runs[regime].documents["score"].to_list() == wanted
+
+
+def test_unknown_storages_are_refused() -> None:
+    with pytest.raises(
+        PolicyError, match=r"Vectors are stored in one of float64, .*, int4, binary, .*Did you mean int8"
+    ):
+        plan("m", "product", "float32", ["float32"], ["int9"])
+    with pytest.raises(PolicyError, match=r"those of signs are whole numbers"):
+        plan("m", "softmax(20)", "float32", ["float32"], ["binary"])

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.errors import PolicyError
-from trueval.models.pair_scores import FINISHED, HIGH, MODEL, PAIRED, pair_scores
-from trueval.numerics import find_format, round_to, storage_dtype
+from trueval.errors import PolicyError, nearest
+from trueval.models.pair_scores import FINISHED, HIGH, LISTWISE, MODEL, PAIRED, pair_scores
+from trueval.numerics import find_format, formats, round_to, storage_dtype
 from trueval.retrieval.exhaustive import Embeddings
+from trueval.retrieval.indexes.dense import Flat
+from trueval.retrieval.indexes.storages import BINARY, storage_names
 from trueval.run import Run
 
 if TYPE_CHECKING:
@@ -86,11 +88,12 @@ def plan(
     Args:
         model_dtype: number format in which it ran.
         formats: formats of the scores; "model" is the model's dtype. By default these are that and float32.
-        index_dtypes: storage formats of document embeddings; by default the model's.
+        index_dtypes: storages of document embeddings: number formats, int8, int4, binary; by default the model's dtype.
         part: as in `Regime`.
 
     Raises:
-        PolicyError: a format is unknown, or the model gives finished scores, which no format can be computed of.
+        PolicyError: a format is unknown, the model gives finished scores, which no format can be computed of, or a
+            softmax is asked for over products of signs.
 
     >>> [regime.label for regime in plan("m", "product", "bfloat16")]
     ['bfloat16_bfloat16', 'bfloat16_float32']
@@ -100,12 +103,37 @@ def plan(
             f"{model} gives finished scores: there is nothing to rescore in another format. Evaluate its run instead."
         )
     chosen = _distinct(formats or (MODEL, HIGH), model_dtype)
-    stored = [None] if scoring in PAIRED else _distinct(index_dtypes or (MODEL,), model_dtype)
+    stored = [None] if scoring in PAIRED else _distinct_storages(index_dtypes or (MODEL,), model_dtype)
+    if scoring.startswith(LISTWISE) and BINARY in stored:
+        raise PolicyError(
+            f"{scoring} takes products of vectors, and those of signs are whole numbers up to the dimension. Leave "
+            "binary, or the softmax, out."
+        )
     return tuple(Regime(model, scoring, model_dtype, one, index, part) for index in stored for one in chosen)
 
 
 def _distinct(formats: Sequence[str], model_dtype: str) -> list[str]:
     return list(dict.fromkeys(model_dtype if one == MODEL else find_format(one).name for one in formats))
+
+
+def _distinct_storages(names: Sequence[str], model_dtype: str) -> list[str]:
+    known = dict.fromkeys((*formats(), *storage_names()))
+    for name in names:
+        if name not in (MODEL, *known):
+            raise PolicyError(f"Vectors are stored in one of {', '.join(known)}. Got {name!r}.{nearest(name, known)}")
+    return list(dict.fromkeys(model_dtype if one == MODEL else one for one in names))
+
+
+class StoredVectors(NamedTuple):
+    """The embeddings that an index compares.
+
+    Attributes:
+        queries: [query, dimension], or one [token, dimension] each.
+        documents: the same of documents, as the index holds them.
+    """
+
+    queries: Any
+    documents: Any
 
 
 def score_regimes(
@@ -125,7 +153,7 @@ def score_regimes(
     Raises:
         InputError: a score overflows its format, or is not a number.
     """
-    stored: dict[tuple[int, str | None], Any] = {}
+    stored: dict[tuple[int, str | None], StoredVectors] = {}
     for first, last in _blocks(candidates, rows):
         lists = candidates.lists[first:last]
         owner = np.repeat(np.arange(first, last), [len(chosen) for chosen in lists])
@@ -140,7 +168,7 @@ def score_regimes(
             # Regimes of one pass and index format share the stored embeddings: a corpus is rounded once, not per block.
             key = (id(arrays), regime.index_dtype)
             if regime.scoring not in PAIRED and key not in stored:
-                stored[key] = _round_to_index_dtype(arrays["documents"], regime)
+                stored[key] = _store(arrays, regime)
             scores = _scores(regime, arrays, stored.get(key), candidates, first, last)
             column = pl.Series("score", scores.astype(np.float64))
             runs[regime] = replace(base, documents=base.documents.with_columns(column), name=regime.name)
@@ -155,14 +183,17 @@ def whole_corpus(regime: Regime, arrays: Mapping[str, object], candidates: Candi
         arrays: arrays that the model returned.
         candidates: every document for every query.
     """
+    form = regime.index_dtype
+    rounded = form in formats() and form != regime.model_dtype  # done tile by tile
+    given = StoredVectors(arrays["queries"], arrays["documents"]) if rounded else _store(arrays, regime)
     return Embeddings(
-        arrays["queries"],
-        arrays["documents"],
+        given.queries,
+        given.documents,
         candidates.query_ids,
         candidates.doc_ids,
         scoring=regime.scoring,
         format=regime.scoring_format,
-        storage=None if regime.index_dtype in (None, regime.model_dtype) else regime.index_dtype,
+        storage=form if rounded else None,
         name=regime.name,
         in_order=True,
     )
@@ -179,24 +210,47 @@ def _blocks(candidates: Candidates, rows: int) -> Iterator[tuple[int, int]]:
     yield first, len(candidates.lists)
 
 
-def _round_to_index_dtype(documents: Any, regime: Regime) -> Any:
-    """Return document embeddings as the index holds them."""
-    if regime.index_dtype in (None, regime.model_dtype):
-        return documents
-    stored = storage_dtype(str(regime.index_dtype))
-    if isinstance(documents, np.ndarray):
-        return round_to(documents, regime.index_dtype).astype(stored)
-    return [round_to(document, regime.index_dtype).astype(stored) for document in documents]
+def _store(arrays: Mapping[str, Any], regime: Regime) -> StoredVectors:
+    """The embeddings as an index with the storage of a regime compares them."""
+    queries, documents, form = arrays["queries"], arrays["documents"], regime.index_dtype
+    if form in (None, regime.model_dtype):
+        return StoredVectors(queries, documents)
+    if form in formats():
+        stored = storage_dtype(str(form))
+        if isinstance(documents, np.ndarray):
+            return StoredVectors(queries, round_to(documents, form).astype(stored))
+        return StoredVectors(queries, [round_to(document, form).astype(stored) for document in documents])
+    index = Flat({"storage": form})
+    index.build(_of_all(documents))
+    return StoredVectors(_like(queries, index.encode_queries(_of_all(queries))), _like(documents, index.decode()))
+
+
+def _of_all(texts: Any) -> NDArray[np.float32]:
+    """[vector, dimension] the vectors of texts, or of all their tokens, in float32."""
+    whole = texts if isinstance(texts, np.ndarray) else np.concatenate(list(texts))
+    return np.asarray(whole).astype(np.float32)
+
+
+def _like(texts: Any, vectors: NDArray[np.float32]) -> Any:
+    """Vectors as those of each text, where the texts have several."""
+    if isinstance(texts, np.ndarray):
+        return vectors
+    return np.split(vectors, np.cumsum([len(text) for text in texts])[:-1])
 
 
 def _scores(
-    regime: Regime, arrays: Mapping[str, Any], documents: Any, candidates: Candidates, first: int, last: int
+    regime: Regime,
+    arrays: Mapping[str, Any],
+    stored: StoredVectors | None,
+    candidates: Candidates,
+    first: int,
+    last: int,
 ) -> NDArray[Any]:
     """Return the scores of some lists, one after another."""
     lists, form = candidates.lists[first:last], regime.scoring_format
-    if regime.scoring in PAIRED:
+    if stored is None:
         start = sum(len(chosen) for chosen in candidates.lists[:first])
         of_lists = {"pairs": arrays["pairs"][start : start + sum(len(chosen) for chosen in lists)]}
     else:
-        of_lists = {"queries": arrays["queries"][first:last], "documents": documents}
+        of_lists = {"queries": stored.queries[first:last], "documents": stored.documents}
     return pair_scores(of_lists, lists, regime.scoring, form)

@@ -11,13 +11,13 @@ from trueval.models.hosted.services import is_hosted
 from trueval.models.loading import DTYPES
 from trueval.models.model_parts import ATTENTION, ModelPart
 from trueval.numerics import find_format, formats
-from trueval.retrieval.indexes.dense import QUANTIZERS, Dense
+from trueval.retrieval.indexes.dense import Dense
 from trueval.retrieval.indexes.index import read_spec
+from trueval.retrieval.indexes.storages import QUANTIZERS, storage_names
 from trueval.retrieval.pipeline.config import Settings
 from trueval.specs import format_spec
 
 HIGH: Final = "float32"
-STORAGES: Final = (*QUANTIZERS, "binary", "pq", "opq")
 DEFAULT_STORAGES: Final = ("float16", "bfloat16", "int8")
 CODEBOOKS: Final = ("pq", "opq")
 UNTOUCHED: Final = ("repair", "route", "pipeline", "generate")  # tables that are no stage with a format
@@ -97,10 +97,10 @@ class StageFormats(NamedTuple):
         for name in found.scores:
             find_format(name)
         for name in found.vectors:
-            if name not in (HIGH, *STORAGES):
-                hint = nearest(name, STORAGES)
+            known = (*storage_names(), *CODEBOOKS)
+            if name not in known:
                 raise PolicyError(
-                    f"Vectors are stored in {HIGH} or in one of {', '.join(STORAGES)}. Got {name!r}.{hint}"
+                    f"Vectors are stored in one of {', '.join(known)}. Got {name!r}.{nearest(name, known)}"
                 )
         return found
 

@@ -85,8 +85,8 @@ class FormatOptions:
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Formats that document embeddings are stored in; model is the model's own. Default: model; of "
-            "--pipeline float16,bfloat16,int8, and it takes int4, binary, pq and opq too.",
+            help="What document embeddings are stored in: number formats, int8, int4, binary; model is the model's "
+            "own. Default: model; of --pipeline float16,bfloat16,int8, and it takes pq and opq too.",
         ),
     ] = None
 

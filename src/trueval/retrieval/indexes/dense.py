@@ -1,7 +1,7 @@
 """Dense indexes, on FAISS: inner products of a query with every stored vector, or with those that a search visits.
 
-    flat   every vector              storage float32, float16, bfloat16, int8 and int4 (a range per dimension), or
-                                     binary (signs)
+    flat   every vector              storage float32, float16, bfloat16, int8 and int4 (a range per dimension), binary
+                                     (signs), or one of trueval.retrieval.indexes.storages
     hnsw   a graph of neighbors      Malkov & Yashunin 2018
     ivf    the nearest of some cells Sivic & Zisserman 2003
     pq     parts of vectors by codes Jégou et al. 2011; opq rotates the vectors first, Ge et al. 2013
@@ -12,6 +12,7 @@ product of the signs: whole numbers, which tie. Scores are sums in float32: thei
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -24,12 +25,20 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.retrieval.indexes.hits import Hits, check_depth
 from trueval.retrieval.indexes.index import LocalIndex
-from trueval.specs import Value, choice, whole
+from trueval.retrieval.indexes.sign_index import SignIndex
+from trueval.retrieval.indexes.storages import (
+    ACCEPTS,
+    BINARY,
+    HIGH,
+    QUANTIZERS,
+    check_storage,
+    storages,
+    store_vectors,
+)
+from trueval.specs import Parameter, Value, choice, whole
 from trueval.standings.groups import starts_of
 
 FILE: Final = "vectors.faiss"
-# Storage format → type of FAISS's scalar quantizer; float32 is stored unquantized.
-QUANTIZERS: Final = {"float16": "QT_fp16", "bfloat16": "QT_bf16", "int8": "QT_8bit", "int4": "QT_4bit"}
 # Training points per centroid below which FAISS warns.
 POINTS_PER_CENTROID: Final = 39
 # Documents fetched below the depth, and maximum hits in memory, while following a tie group.
@@ -194,32 +203,46 @@ class Flat(Dense):
     name: ClassVar = "flat"
     exact = True
     parameters: ClassVar = {
-        "storage": choice("float32", *QUANTIZERS, "binary", about="format that vectors are kept in"),
+        "storage": Parameter(HIGH, ACCEPTS, check_storage, "format that vectors are kept in"),
     }
+
+    @property
+    def storage(self) -> str:
+        """What its vectors are kept in."""
+        return str(self.values["storage"])
+
+    def fill(self, documents: NDArray[Any]) -> None:
+        """Fill the index with what its storage keeps; as in Dense.
+
+        Raises:
+            InputError: as in Dense, or a number overflows a format.
+        """
+        if self.storage in storages():
+            documents = store_vectors(self.storage, finite_vectors(documents, "documents"))
+        super().fill(documents)
 
     @property
     def follows(self) -> bool:
         """Yes, except for binary storage: of equal Hamming distances, FAISS keeps the first."""
-        return not isinstance(self.faiss, _Signs)
+        return not isinstance(self.faiss, SignIndex)
 
     def create(self, dimension: int, documents: int) -> Any:
         """A flat index, or one of signs."""
-        if self.values["storage"] == "binary":
-            return _Signs(self.library, dimension)
+        if self.storage == BINARY:
+            return SignIndex(self.library, dimension)
         return self.create_flat(dimension)
 
     def create_flat(self, dimension: int) -> Any:
         """A flat index with a storage format that FAISS scores by inner products."""
         product = self.library.METRIC_INNER_PRODUCT
-        storage = str(self.values["storage"])
-        if storage == "float32":
+        if self.storage not in QUANTIZERS:
             return self.library.IndexFlatIP(dimension)
-        kind = getattr(self.library.ScalarQuantizer, QUANTIZERS[storage])
+        kind = getattr(self.library.ScalarQuantizer, QUANTIZERS[self.storage])
         return self.library.IndexScalarQuantizer(dimension, kind, product)
 
     def decode(self) -> NDArray[np.float32]:
         """The vectors as stored; signs are -1 and 1."""
-        if isinstance(self.faiss, _Signs):
+        if isinstance(self.faiss, SignIndex):
             return self.faiss.decode()
         found: NDArray[np.float32] = self.faiss.reconstruct_n(0, self.documents)
         return found
@@ -227,15 +250,17 @@ class Flat(Dense):
     def encode_queries(self, queries: NDArray[Any]) -> NDArray[np.float32]:
         """The queries, or their signs for an index of signs."""
         given = super().encode_queries(queries)
-        return np.where(given > 0, np.float32(1), np.float32(-1)) if isinstance(self.faiss, _Signs) else given
+        return np.where(given > 0, np.float32(1), np.float32(-1)) if isinstance(self.faiss, SignIndex) else given
 
     def size(self) -> int:
         """Size of the vectors or signs in bytes."""
-        return self.faiss.size() if isinstance(self.faiss, _Signs) else super().size()
+        if self.storage in storages():
+            return math.ceil(self.documents * int(self.faiss.d) * storages()[self.storage].bits / 8)
+        return self.faiss.size() if isinstance(self.faiss, SignIndex) else super().size()
 
     def write(self, folder: Path) -> None:
         """Write FAISS's own file."""
-        if isinstance(self.faiss, _Signs):
+        if isinstance(self.faiss, SignIndex):
             self.library.write_index_binary(self.faiss.index, str(folder / FILE))
             (folder / "dimension").write_text(str(self.faiss.d), encoding="utf-8")
         else:
@@ -243,10 +268,10 @@ class Flat(Dense):
 
     def read(self, folder: Path) -> None:
         """Read FAISS's own file."""
-        if self.values["storage"] != "binary":
+        if self.storage != BINARY:
             super().read(folder)
             return
-        signs = _Signs(self.library, int((folder / "dimension").read_text(encoding="utf-8")))
+        signs = SignIndex(self.library, int((folder / "dimension").read_text(encoding="utf-8")))
         signs.index = self.library.read_index_binary(str(folder / FILE))
         self.faiss = signs
 
@@ -371,29 +396,6 @@ class Opq(Pq):
         self.trainer.cp.min_points_per_centroid = 1
         turn.pq = self.trainer  # FAISS keeps a pointer to it, so a reference is held here
         return self.library.IndexPreTransform(turn, codes)
-
-
-class _Signs:
-    """A flat index of the signs of vectors, scored by the inner product of the signs."""
-
-    def __init__(self, library: Any, dimension: int) -> None:
-        self.d, self.is_trained, self.library = dimension, True, library
-        self.index = library.IndexBinaryFlat(-(-dimension // 8) * 8)  # whole bytes; the padding is 0 on both sides
-
-    def add(self, vectors: NDArray[np.float32]) -> None:
-        self.index.add(np.packbits(vectors > 0, axis=1))
-
-    def search(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        distances, places = self.index.search(np.packbits(vectors > 0, axis=1), depth)
-        return self.d - 2 * distances, places
-
-    def decode(self) -> NDArray[np.float32]:
-        stored = self.library.vector_to_array(self.index.xb).reshape(self.index.ntotal, self.index.code_size)
-        bits = np.unpackbits(stored, axis=1, count=self.d)
-        return np.where(bits == 1, np.float32(1), np.float32(-1))
-
-    def size(self) -> int:
-        return int(self.index.ntotal * self.index.code_size)
 
 
 class _Counter:
