@@ -192,7 +192,7 @@ def _read_sets(
             found = Collection.of(sets.get(data, place))
             yield data, replace(select_queries(found, limit=limit), name=data)
         except InputError as error:
-            unmade.append(UnmadeRow(data, "", " ".join(str(error).split())))
+            unmade.append(UnmadeRow(data, "", strip_folders(" ".join(str(error).split()))))
 
 
 def _cells(row: PublishedRow, audit: Audit | None) -> Iterator[ReproducedCell]:
