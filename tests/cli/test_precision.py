@@ -258,3 +258,22 @@ def test_an_interruption_says_what_is_kept(
     assert "interrupted" in line
     assert ("audit/logits. The same command goes on" in line) == kept
     assert ("Nothing is kept." in line) != kept
+
+
+def test_a_preset_without_its_model_is_refused(trueval: Command, collection: Path) -> None:
+    done = trueval("precision", "audit", collection, "--preset", "paper")
+    assert done.status == 2
+    assert "none is named, and --preset paper says only how one is run and measured" in " ".join(
+        done.err.replace("│", " ").split()
+    )
+
+
+def test_a_device_that_the_machine_lacks_is_refused(trueval: Command, collection: Path, tmp_path: Path) -> None:
+    need("torch", extra="models")
+    from tests.models.tiny import BUILDERS
+
+    model = BUILDERS["cross-encoder"](tmp_path / "model")
+    done = trueval("precision", "audit", collection, "--model", f"cross-encoder:{model}", "--device", "nowhere:0")
+    assert done.status == 1
+    assert "The device 'nowhere:0' cannot be used" in done.err
+    assert "It must be one that torch has here: cpu" in done.err

@@ -23,6 +23,8 @@ from trueval.precision.published_table import ASKUBUNTU, MIRACL, QWEN
 
 PRINTED = Path(__file__).resolve().parents[3] / "shared" / "data" / "paper" / "appendix_b.json"
 RELEVANT = (0, 1, 2, 4, 6, 8, 9, 15, 21)  # places in the printed list, whose first ten scores are 1 in bfloat16
+pytestmark = pytest.mark.slow  # a page is written, too
+
 MEASURES: dict[str, Callable[[int], float]] = {
     "nDCG@10": lambda rank: 1 / np.log2(rank + 1) if rank <= 10 else 0.0,
     "RR@10": lambda rank: 1 / rank if rank <= 10 else 0.0,

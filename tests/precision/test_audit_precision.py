@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import trueval as tv
+from trueval.errors import PolicyError
 
 TEXTS = {"d0": "zero", "d1": "one", "d2": "two"}
 
@@ -43,3 +44,19 @@ def test_queries_are_left_out(collection: tv.Collection, logits: Path, tmp_path:
 def test_models_or_logits_are_named(collection: tv.Collection, named: dict[str, str]):
     with pytest.raises(tv.errors.PolicyError, match="and not both"):
         tv.audit_precision(collection, **named)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"scoring": ["bf16"]}, r"number format must be one of .* Got 'bf16'"),
+        ({"index_dtypes": ["int9"]}, r"Vectors are stored in one of .* Got 'int9'"),
+        ({"similarities": ["dot"]}, r"similarity must be one of product, softmax\. Got 'dot'"),
+    ],
+)
+def test_unknown_formats_are_refused_before_a_model_runs(
+    collection: tv.Collection, options: dict[str, list[str]], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trueval.models.load_model", lambda *_, **__: pytest.fail("loaded"))
+    with pytest.raises(PolicyError, match=told):
+        tv.audit_precision(collection, "all-MiniLM-L6-v2", "RR", **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.extras import need
 
+from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.judgments import Judgments
 from trueval.precision.codes_result import CodesReport, CodesRow
@@ -174,3 +176,15 @@ def test_multiples_named_twice_count_once_and_lists_that_end_are_said() -> None:
     deep = measure_codes(*world, "nDCG@5 R@15 AP", k=5, rescore=[2, 4])
     assert "R@15 reads past the 10 documents that are scored again: these lists end there." in " ".join(deep.notes)
     assert "AP reads past the 10 or 20 documents that are scored again: these lists end there." in " ".join(deep.notes)
+
+
+def test_too_few_documents_are_said_before_they_are_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trueval.retrieval.pipeline.stage_runner import StageRunner
+
+    world = Collection("c", "c", {f"d{at}": "x" for at in range(40)}, {"q": "x"}, Judgments.from_dict({"q": {"d1": 1}}))
+    monkeypatch.setattr(StageRunner, "embedder", lambda self: SimpleNamespace(dimension=16))
+    monkeypatch.setattr(StageRunner, "document_vectors", lambda self, step: pytest.fail("embedded"))
+    with pytest.raises(
+        InputError, match=r"pq\(nbits=8\) needs 256 documents to train with.* Got 40\. Choose a smaller"
+    ):
+        precision_codes(world, "all-MiniLM-L6-v2", ["pq"], "RR")

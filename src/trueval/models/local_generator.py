@@ -15,7 +15,7 @@ from trueval.errors import PolicyError
 from trueval.models.generator import Generation
 from trueval.models.hosted.hosted_roles import sendable
 from trueval.models.local_model import explain_load_errors
-from trueval.models.model_location import need
+from trueval.models.model_location import check_device, need
 from trueval.models.model_settings import weights_hash
 
 CUT_OFF: Final = "the answer was cut off"  # by max_tokens
@@ -119,6 +119,7 @@ class LocalGenerator:
             if not hasattr(torch, self.use.dtype):
                 raise PolicyError(f"dtype of [generate] must be one of torch's. Got {self.use.dtype!r}.")
             device = self.use.device or ("cuda" if torch.cuda.is_available() else "cpu")
+            check_device(device)
             with explain_load_errors(self.use.path, "AutoModelForCausalLM"):
                 tokenizer = transformers.AutoTokenizer.from_pretrained(self.use.path)
                 loader = transformers.AutoModelForCausalLM

@@ -13,7 +13,7 @@ from trueval.models.batches import BatchVariant, in_batches
 from trueval.models.foreign_code import refuse_foreign_code
 from trueval.models.hosted.hosted_roles import sendable
 from trueval.models.hosted.services import is_hosted
-from trueval.models.model_location import ModelLocation, find_model, hardware, need
+from trueval.models.model_location import ModelLocation, check_device, find_model, hardware, need
 from trueval.models.model_parts import ModelPart, set_part
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class LocalModel(ABC):
 
     def load_pretrained(self, loader: str, **options: object) -> Any:
         """Load a transformers class from the model's location."""
+        check_device(self.device)
         with explain_load_errors(self.place.path, loader):
             library = getattr(need("transformers"), loader)
             return library.from_pretrained(self.place.path, trust_remote_code=self.trust_remote_code, **options)
@@ -128,6 +129,7 @@ class LocalModel(ABC):
 
     def sentence_transformers(self, loader: str) -> Any:
         """Load a sentence-transformers class from the model's location, in its dtype, on its device."""
+        check_device(self.device)
         with explain_load_errors(self.place.path, loader):
             if not self.trust_remote_code:
                 refuse_foreign_code(self.place.path)

@@ -143,6 +143,28 @@ def accelerators() -> tuple[str, ...]:
     return found or (("Metal (mps)",) if torch.backends.mps.is_available() else ())
 
 
+def check_device(name: str) -> None:
+    """Refuse a device that torch does not have here.
+
+    Args:
+        name: as torch calls it.
+
+    Raises:
+        InputError: it has none of that name.
+    """
+    torch = need("torch")
+    try:
+        torch.empty(0, device=name)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:
+        found = ["cpu", *(f"cuda:{at}" for at in range(torch.cuda.device_count()))]
+        found += ["mps"] if torch.backends.mps.is_available() else []
+        why = str(error).splitlines()[0].rstrip(".")
+        raise InputError(
+            f"The device {name!r} cannot be used ({why}). It must be one that torch has here: {', '.join(found)}. Name "
+            "one of these, or leave it out."
+        ) from error
+
+
 def check_folder(folder: Path) -> None:
     """Refuse a folder that lacks files of a model, and name them."""
     if not folder.is_dir():

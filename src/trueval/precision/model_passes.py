@@ -15,7 +15,7 @@ from trueval.models.model_parts import ATTENTION, ModelPart
 from trueval.models.outputs import Step, model_outputs, parts_of
 from trueval.models.pair_scores import HIGH, LISTWISE
 from trueval.precision.audit_result import AuditedCandidates, AuditedCollection
-from trueval.precision.regimes import plan
+from trueval.precision.regimes import check_formats, plan
 from trueval.printable import encodable
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
@@ -100,6 +100,8 @@ def run_models(
         MissingExtraError: the extra models is not installed.
         PolicyError: a format is unknown, or a model is hosted.
     """
+    check_formats(scoring, index_dtypes)
+    _check_similarities(similarities)
     chosen = candidate_lists(collection, candidates)
     outputs: list[tuple[Regime, Mapping[str, Any]]] = []
     settings = []
@@ -113,17 +115,21 @@ def run_models(
     return Passes(collection, chosen, outputs, settings)
 
 
-def _functions(model: Any, similarities: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The scoring functions of a model, and the names of the model under each.
+def _check_similarities(similarities: Sequence[str]) -> None:
+    """Refuse a similarity that is none of an embedder.
 
     Raises:
-        PolicyError: one is none of an embedder.
+        PolicyError: one is.
     """
     wrong = next((each for each in similarities if each not in SIMILARITIES), None)
     if wrong is not None:
         raise PolicyError(
             f"A similarity must be one of {', '.join(SIMILARITIES)}. Got {wrong!r}.{nearest(wrong, SIMILARITIES)}"
         )
+
+
+def _functions(model: Any, similarities: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The scoring functions of a model, and the names of the model under each."""
     if model.scoring != PRODUCT or PRODUCT in similarities or not similarities:
         yield model.name, model.scoring
     if model.scoring == PRODUCT and "softmax" in similarities:

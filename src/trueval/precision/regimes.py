@@ -112,6 +112,16 @@ def plan(
     return tuple(Regime(model, scoring, model_dtype, one, index, part) for index in stored for one in chosen)
 
 
+def check_formats(formats: Sequence[str], storages: Sequence[str]) -> None:
+    """Refuse formats of scores and storages of embeddings that nothing has; call it before hours of passes.
+
+    Raises:
+        PolicyError: one is unknown.
+    """
+    _distinct(formats, HIGH)
+    _distinct_storages(storages, HIGH)
+
+
 def _distinct(formats: Sequence[str], model_dtype: str) -> list[str]:
     return list(dict.fromkeys(model_dtype if one == MODEL else find_format(one).name for one in formats))
 

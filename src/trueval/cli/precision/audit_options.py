@@ -233,6 +233,12 @@ class SourceOptions:
             raise typer.BadParameter("goes with --batch-sizes.", param_hint="--also")
         if self.sizes and self.logits is not None:
             raise typer.BadParameter("need models: stored logits have one batch size.", param_hint="--batch-sizes")
+        if self.preset is not None and not self.models and self.logits is None:
+            raise typer.BadParameter(
+                f"none is named, and --preset {self.preset} says only how one is run and measured. Name a model, such "
+                "as --model bge-reranker-v2-m3, or its --logits.",
+                param_hint="--model",
+            )
         if self.reproduce is None and bool(self.models) == (self.logits is not None):
             raise typer.BadParameter(
                 "give at least one, or --logits, or --pipeline, and only one of these.", param_hint="--model"
