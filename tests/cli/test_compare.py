@@ -467,3 +467,27 @@ def test_the_next_command_has_the_files_of_this_one(trueval: Command, runs: Path
         assert (name, verb) in {("trueval", "compare"), ("trueval", "power")}
         assert words[:3] == list(map(str, files))
         assert trueval(verb, *words).status == 0
+
+
+def flat(outcome: Outcome) -> str:
+    """What was said on stderr, on one line and without the box."""
+    return " ".join(outcome.err.replace("│", " ").split())
+
+
+def test_within_says_up_to_which_width_the_lead_holds(trueval: Command, runs: Path, tmp_path: Path) -> None:
+    """Scores of 2 and 1 change places when both move by a half."""
+    asked = ["compare", *paths(runs, "good", "bad"), "-m", "RR", "--within", "1"]
+    done = trueval(*asked, "--out", tmp_path / "out")
+    assert done.status == 0, done.err
+    told = " ".join(done.out.split())
+    assert told.startswith("good is better than bad in RR by +0.5000")
+    assert "good is ahead of bad in RR by +0.5000. The lead holds up to 0.5, and can turn within 1." in told
+    bound = json.loads((tmp_path / "out" / "precision-bound.json").read_text(encoding="utf-8"))
+    assert [each["margin"] for each in bound["pairs"]] == [0.5]
+    assert len([*(tmp_path / "out").glob("*.json")]) == 2
+    refused = trueval(*asked, "--format", "json")
+    assert refused.status == 2
+    assert "adds a second result, which --format json has no place for" in flat(refused)
+    unknown = trueval(*asked[:-1], "a lot")
+    assert unknown.status == 2
+    assert "A width must be a number of at least 0" in flat(unknown)

@@ -173,3 +173,9 @@ def test_few_and_no_scores() -> None:
     assert grid_runs([{"q": {f"d{at}": 1.0 for at in range(50)}}]).runs[0].grid is None
     with pytest.raises(InputError, match="no finite score"):
         grid_runs([{"q": {"a": float("inf")}}])
+
+
+def test_measures_of_a_run_that_lacks_queries_are_noted_and_no_warning() -> None:
+    run = {"q1": {f"d{at}": round(0.1 + at * 0.0137, 2) for at in range(60)}}
+    found = grid_runs([run], {"q1": {"d3": 1}, "q2": {"d1": 1}}, "RR")  # a warning is an error in tests
+    assert "judged and missing from the run: 1 query, 'q2'" in " ".join(found.notes)

@@ -1,5 +1,6 @@
 """`trueval compare`: which of several runs is better, and with what confidence."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -27,15 +28,19 @@ from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import expand, find_run, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 
 if TYPE_CHECKING:
     from trueval.comparison.compare import ComparisonChoices
     from trueval.comparison.resampling.tie_order_values import TieOrders
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
+    from trueval.measures import Measure
+    from trueval.policy.policy import Policy
+    from trueval.precision.bound_result import PrecisionBound
     from trueval.rag.context_inputs import InputRules
     from trueval.run import Run
+    from trueval.score_width import ScoreWidth
 
 # Runs in memory at once: of more, the others are read again for what needs their lists.
 MOST_IN_MEMORY: Final = 16
@@ -90,7 +95,7 @@ class TestOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairOptions:
-    """Which pairs are compared, and which of them are shown."""
+    """Which pairs are compared, which of them are shown, and what is said of neighbors."""
 
     panel: ClassVar = "Comparison"
 
@@ -106,6 +111,32 @@ class PairOptions:
             "6 runs, close beyond.",
         ),
     ] = None
+
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WIDTH",
+            help="Also say how far scores may move before neighbors change places: ulp(bfloat16), 0.001 ..., as in "
+            "precision bound.",
+        ),
+    ] = None
+
+    def width(self, form: str) -> "ScoreWidth | None":
+        """The width; None where none is asked for.
+
+        Raises:
+            BadParameter: the form holds one result.
+            PolicyError: it is no width.
+        """
+        from trueval.score_width import ScoreWidth
+
+        if self.within is not None and form not in ("table", "markdown"):
+            raise typer.BadParameter(
+                f"adds a second result, which --format {form} has no place for. Take --format table or markdown, or "
+                "the files of --out.",
+                param_hint="--within",
+            )
+        return None if self.within is None else ScoreWidth.parse(self.within)
 
 
 @dataclass(frozen=True)
@@ -174,6 +205,7 @@ def compare(
     from trueval.comparison.compare import compare_scores
     from trueval.comparison.resampling.clusters import Clusters
     from trueval.comparison.views.kind import COMPARE
+    from trueval.precision.views.kind import BOUND
     from trueval.rag.evaluate_files import evaluate_files
 
     runs = expand(runs)
@@ -181,6 +213,7 @@ def compare(
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")
+    width = shown.width(form)
     (chosen, rules), choices = policy.request(qrels, measures, runs=paths), tests.to_choices(policy.seed)
     members = Clusters.of(clusters)
     refuse_repeated(qrels, paths)
@@ -217,7 +250,28 @@ def compare(
         found = correct_comparison(found, corrected, audit)
     asked = (qrels, paths, scores, lists, joined, chosen, rules, given)
     found = replace(found, judges=labels.verdicts(*asked, baseline=name, level=choices.level))
-    comparison = found.to_dict()
+    results = [(COMPARE, found.to_dict())]
+    if width is not None:
+        results.append((BOUND, _bound(qrels, paths, chosen, width, rules, given).to_dict()))
     if output.out is not None:
-        save(output.out, (COMPARE, comparison))
-    show(COMPARE, comparison, form, percent=output.percent, pairs=shown.pairs or "")
+        save(output.out, *results)
+    show(*results[0], form, percent=output.percent, pairs=shown.pairs or "")
+    for kind, result in results[1:]:
+        show(kind, result, form, percent=output.percent)
+
+
+def _bound(
+    qrels: str,
+    paths: Sequence[str],
+    measures: "Sequence[Measure]",
+    width: "ScoreWidth",
+    rules: "Policy",
+    given: "InputRules",
+) -> "PrecisionBound":
+    """How far the scores of the runs, which are read again, may move before neighbors change places."""
+    from trueval.precision.bound import bound_runs
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # the comparison has said the same
+        pairs = given.read_runs(paths, given.read_judgments(qrels))
+        return bound_runs(((pair.run, pair.judgments) for pair in pairs), measures, width, rules)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from trueval.errors import InputError
+from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
@@ -208,13 +209,14 @@ def _measures(
     run: Run, judgments: Judgments, measures: tuple[Measure, ...], policy: Policy | None, grid: RunGrid
 ) -> tuple[tuple[GridMeasure, ...], list[str]]:
     """The measures of a run, and the ranges that one digit more would leave."""
-    scores = evaluate(run, judgments, measures, policy=policy)
     finer = None
-    if grid.family is not None and grid.family in FINER:
-        split = _split(run, FINER[grid.family][0])
-        finer = evaluate(
-            split, judgments, measures, policy=None if policy is None else replace(policy, tie_precision=None)
-        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
+        scores = evaluate(run, judgments, measures, policy=policy)
+        if grid.family is not None and grid.family in FINER:
+            split = _split(run, FINER[grid.family][0])
+            own = None if policy is None else replace(policy, tie_precision=None)
+            finer = evaluate(split, judgments, measures, policy=own)
     rows = []
     for measure in scores.measures:
         mean = scores.mean(measure)
