@@ -85,9 +85,34 @@ def test_variants_are_passes_of_the_first_size(collection: tv.Collection, load: 
     assert alone.names == ("4", "threads=1")
 
 
-@pytest.mark.parametrize("text", ["seed=x", "threads=0", "padding=up", "seeds=1", "seed"])
+def test_another_device_is_a_pass_and_another_side_of_padding_is_told_from_rounding(
+    collection: tv.Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model whose third document turns away where it is padded on the left, as one may that counts positions."""
+    devices: list[str | None] = []
+
+    def made(
+        name: str, dtype: str, batch_size: int = 32, variant: Any = None, device: str | None = None, **_: object
+    ) -> BatchLetters:
+        devices.append(device)
+        model = BatchLetters()
+        model.dtype, model.asked, model.batch_size = dtype, [], 8 if variant and variant.side == "left" else 1
+        return model
+
+    monkeypatch.setattr("trueval.models.load_model", made)
+    given: Any = {"variants": ["device=cpu", "padding=right", "padding=left"], "passes": {"scoring": ("float32",)}}
+    found = audit_batches(collection, ["letters"], [1], "RR", ["float32"], **given)
+    assert devices == [None, "cpu", None, None]
+    assert found.measures[0].expected == (1.0, 1.0, 1.0, 0.2)
+    (note,) = found.notes
+    assert note.startswith("padding=left changes outputs of letters. A model that counts positions")
+
+
+@pytest.mark.parametrize("text", ["seed=x", "threads=0", "padding=up", "seeds=1", "seed", "device="])
 def test_unknown_variants_are_refused(collection: tv.Collection, load: type[BatchLetters], text: str) -> None:
-    with pytest.raises(PolicyError, match=r"A pass must be seed=N, threads=N of at least 1, or padding=left"):
+    with pytest.raises(
+        PolicyError, match=r"A pass must be seed=N, threads=N of at least 1, device=NAME, or padding=left"
+    ):
         audit_batches(collection, ["letters"], [1, 4], "RR", variants=[text])
 
 

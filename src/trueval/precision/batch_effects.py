@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 PADDINGS: Final = ("left", "right", "max")
+SIDES: Final = ("padding=left", "padding=right")
 
 
 class PassVariant(NamedTuple):
@@ -38,11 +40,13 @@ class PassVariant(NamedTuple):
         size: texts or pairs in a batch.
         batches: how they are put into batches and padded.
         threads: of torch; None for as many as it has.
+        device: of torch; None for that of the other passes.
     """
 
     size: int
     batches: BatchVariant = BatchVariant()
     threads: int | None = None
+    device: str | None = None
 
     @classmethod
     def parse(cls, text: str, size: int) -> PassVariant:
@@ -56,21 +60,24 @@ class PassVariant(NamedTuple):
             PolicyError: it is none.
 
         >>> PassVariant.parse("padding=left", 8)
-        PassVariant(size=8, batches=BatchVariant(seed=None, side='left', whole=False), threads=None)
+        PassVariant(size=8, batches=BatchVariant(seed=None, side='left', whole=False), threads=None, device=None)
         """
         name, _, value = text.partition("=")
         if name == "padding" and value in PADDINGS:
             return cls(size, BatchVariant(whole=True) if value == "max" else BatchVariant(side=value))
         if name in ("seed", "threads") and value.isdecimal() and (name == "seed" or int(value) > 0):
             return cls(size, BatchVariant(seed=int(value))) if name == "seed" else cls(size, threads=int(value))
+        if name == "device" and value:
+            return cls(size, device=value)
         raise PolicyError(
-            "A pass must be seed=N, threads=N of at least 1, or padding=left, padding=right or padding=max. "
-            f"Got {text!r}."
+            "A pass must be seed=N, threads=N of at least 1, device=NAME, or padding=left, padding=right or "
+            f"padding=max. Got {text!r}."
         )
 
     def options(self) -> dict[str, Any]:
         """Options of `load_model` for the pass."""
-        return {"batch_size": self.size, "variant": self.batches if self.batches.to_dict() else None}
+        device = {} if self.device is None else {"device": self.device}
+        return {"batch_size": self.size, "variant": self.batches if self.batches.to_dict() else None, **device}
 
 
 def read_passes(sizes: Sequence[int], variants: Sequence[str] = ()) -> list[PassVariant]:
@@ -126,7 +133,8 @@ def audit_batches(
         measures: as in `evaluate`, like policy and choices.
         dtypes: number formats in which the models run.
         variants: further passes in batches of the first size: "seed=N" draws the batches at random, "padding=left",
-            "padding=right" and "padding=max" pad otherwise, and "threads=N" uses so many processors.
+            "padding=right" and "padding=max" pad otherwise, "threads=N" uses so many processors, and "device=NAME"
+            another device of torch.
         passes: further options of `run_models`, without batch_size.
 
     Raises:
@@ -161,7 +169,20 @@ def audit_batches(
             )
     policy_used = found[0][1].results[0].scores.policy.to_dict()
     equality = tuple(_equality([outputs for outputs, _ in found]))
-    return BatchEffects(tuple(sizes), tuple(rows), equality, policy_used, variants=tuple(dict.fromkeys(variants)))
+    effects = BatchEffects(tuple(sizes), tuple(rows), equality, policy_used, variants=tuple(dict.fromkeys(variants)))
+    return replace(effects, notes=tuple(_notes(effects)))
+
+
+def _notes(effects: BatchEffects) -> Iterator[str]:
+    """What moves more than rounding."""
+    for at, name in enumerate(effects.names):
+        moved = [each.model for each in effects.passes if name in SIDES and each.differing[at]]
+        if moved:
+            yield (
+                f"{name} changes outputs of {', '.join(dict.fromkeys(moved))}. A model that counts positions from the "
+                "start of a row, as BERT does, gets other positions by it, which is no rounding: leave it out to see "
+                "what rounding does."
+            )
 
 
 def _equality(several: Sequence[Passes]) -> list[PassEquality]:

@@ -162,7 +162,7 @@ def _estimate(
     left: list[MissingWork] = []
     for each in read_passes(source.sizes, in_list(source.also or "")):
         with in_threads_of_torch(each.threads):
-            left += missing_passes(found, source.models or (), dtypes, **given, **each.options())
+            left += missing_passes(found, source.models or (), dtypes, **{**given, **each.options()})
     return DryRun(left)
 
 

@@ -203,7 +203,8 @@ class SourceOptions:
         typer.Option(
             metavar="LIST",
             help="With --batch-sizes, further passes in batches of the first size: seed=N draws them at random, "
-            "padding=left, padding=right or padding=max pads otherwise, threads=N computes with N.",
+            "padding=left, padding=right or padding=max pads otherwise, threads=N computes with N, device=NAME on "
+            "another.",
         ),
     ] = None
 

@@ -54,10 +54,10 @@ def storages() -> Mapping[str, Storage]:
     known = formats()
     narrow = {name: each for name, each in known.items() if name not in (*OURS, "float64")}
     added = load_plugins("trueval.storages", Storage, {*known, *OURS})
-    return MappingProxyType({**{name: _rounding(each) for name, each in narrow.items()}, **added})
+    return MappingProxyType({**{name: _storage_of(each) for name, each in narrow.items()}, **added})
 
 
-def _rounding(known: Format) -> Storage:
+def _storage_of(known: Format) -> Storage:
     return Storage(known.name, 1 + known.exponent_bits + known.mantissa_bits, partial(_round_vectors, known.name))
 
 
