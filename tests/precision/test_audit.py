@@ -313,9 +313,7 @@ def test_tokens_are_stored_as_codes() -> None:
 
 
 def test_unknown_storages_are_refused() -> None:
-    with pytest.raises(
-        PolicyError, match=r"Vectors are stored in one of float64, .*, int4, binary.*Did you mean int8"
-    ):
+    with pytest.raises(PolicyError, match=r"Vectors are stored in one of float64, .*, int4, binary.*Did you mean int8"):
         plan("m", "product", "float32", ["float32"], ["int9"])
     with pytest.raises(PolicyError, match=r"those of signs are whole numbers"):
         plan("m", "softmax(20)", "float32", ["float32"], ["binary"])

@@ -51,6 +51,7 @@ class TestOptions:
     """How a comparison is decided."""
 
     panel: ClassVar = "Comparison"
+    __test__: ClassVar = False  # pytest takes it for a test by its name
 
     test: Annotated[str, typer.Option(metavar="NAME", help="Test that decides: randomization, t or wilcoxon.")] = (
         "randomization"
