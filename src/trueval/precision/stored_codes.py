@@ -104,8 +104,9 @@ def precision_codes(
     with open_resources(cache, Account(), kept=False) as shared:
         work = StageRunner(found, Pipeline.of(None, index=EXACT, model=model).settings, shared, start)
         dimension = getattr(work.embedder(), "dimension", None)
-        for spec in storages if dimension is not None else ():
-            _index(spec).check(dimension, len(found.documents))
+        if dimension is not None:
+            for spec in storages:
+                _index(spec).check(dimension, len(found.documents))
         step = start("embed")
         vectors, queries = work.document_vectors(step), work.query_vectors(step)
     ids = list(found.queries), ids_in_order(found.documents)
