@@ -39,7 +39,13 @@ class Seen(NamedTuple):
     @property
     def task(self) -> str:
         system = self.body["messages"][0]["content"]
-        phrases = {"order": "put passages in order", "rewrite": "prepare a query", "write": "You write a question"}
+        phrases = {
+            "order": "put passages in order",
+            "rewrite": "prepare a query",
+            "step-back": "prepare a second query",
+            "hyde": "prepare a search by meaning",
+            "write": "You write a question",
+        }
         return next((task for task, phrase in phrases.items() if phrase in system), "grade")
 
 
@@ -60,6 +66,7 @@ class ChatServer:
     def __init__(self, grade: Callable[[str, str], int]) -> None:
         self.grade = grade
         self.write: Callable[[Seen], str] = lambda seen: json.dumps({"question": "what?", "answer": ""})
+        self.known: dict[str, str] = {}  # query → what the model adds to it for hyde
         self.seen: list[Seen] = []
         self.troubles: list[Trouble] = []
         self.trouble: Callable[[int], Trouble] = lambda number: Trouble()  # number of the call, from 1
@@ -102,6 +109,9 @@ class ChatServer:
             return self.write(seen)
         if seen.task == "rewrite":
             return json.dumps({"query": seen.query.upper()})
+        if seen.task in ("step-back", "hyde"):
+            more = self.known.get(seen.query, seen.task) if seen.task == "hyde" else seen.task
+            return json.dumps({"query": f"{seen.query} {more}"})
         grades = [self.grade(seen.query, text) for text in seen.passages]
         if seen.task == "order":
             return json.dumps({"order": [1 + i for i in sorted(range(len(grades)), key=lambda i: (-grades[i], i))]})

@@ -26,7 +26,7 @@ PLAN = """[corpus]
 path = "{corpus}"
 [queries]
 path = "queries.jsonl"
-rewrite = "judge"
+rewrite = "model"
 [sparse]
 [pool]
 depth = 24

@@ -144,7 +144,7 @@ def test_a_query_whose_pool_is_larger_than_its_labels_is_refused_before_it_is_fo
 
 
 def test_labels_that_are_to_rewrite_queries_are_refused_with_the_line(tmp_path: Path) -> None:
-    path = small.written(tmp_path, small.LABELS, extra='[queries]\nrewrite = "judge"\n')
+    path = small.written(tmp_path, small.LABELS, extra='[queries]\nrewrite = "model"\n')
     with pytest.raises(InputError, match=r"golden.toml:\d+: labels know no other words for a query"):
         GoldenPlan.read(path)
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trueval.cost.prices import FREE, ListedPrice, PriceBook, QueryUsage, Role, SystemPrices, cost_of_thousand
+from trueval.cost.prices import FREE, QUERIES, ListedPrice, PriceBook, QueryUsage, Role, SystemPrices, cost_of_thousand
 from trueval.cost.tokens import PairCounter, text_tokens
 from trueval.errors import InputError, PolicyError
 from trueval.files.toml import Where
-from trueval.models.hosted.account import Price
+from trueval.models.hosted.account import Price, sum_costs
 from trueval.models.hosted.services import is_hosted, parse_hosted_name
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.run import Run
@@ -154,6 +154,23 @@ class SystemCost(NamedTuple):
     prompts: Mapping[int, float]
     costs: Mapping[int, Mapping[str, float | None]]
     how: tuple[str, ...]
+
+    def with_rewriting(self, query: float | None) -> SystemCost:
+        """The cost with that of the forms of its queries that a language model writes.
+
+        Args:
+            query: mean cost of a query; None if unknown.
+
+        >>> plain = SystemCost({}, {}, {10: {"rerank": 1.0, "embed": 0.0, "generator": None, "total": 1.0}}, ())
+        >>> plain.with_rewriting(0.002).costs[10]["total"], plain.with_rewriting(None).costs[10]["total"]
+        (3.0, None)
+        """
+        rewrite = None if query is None else QUERIES * query
+        costs = {
+            k: {**parts, "rewrite": rewrite, "total": sum_costs([parts["total"], rewrite])}
+            for k, parts in self.costs.items()
+        }
+        return self._replace(costs=costs)
 
 
 class CostModel:

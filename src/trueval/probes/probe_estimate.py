@@ -47,14 +47,14 @@ def estimate_noise(
     """
     names = {text: name for name, text in texts_to_embed(collection, design, rewriter).items()}
     chosen = draw_queries(collection, design)
-    with open_resources(cache, Account(), kept=False) as shared:
+    with open_resources(cache, Account(), kept=False, asks=False) as shared:
         counts = MissingOutputs(shared.outputs)
         for pipeline in pipelines:
             work = work_of(pipeline.settings, chosen, names, shared, nobody)
             counts.add(work)
             if "embed" in work.settings:
                 counts.add_texts(work, "queries")  # their cosines are computed also where results are cached
-        return counts.work()
+        return shared.before(counts.work())
 
 
 def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iterator[Texts]:

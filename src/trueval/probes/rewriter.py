@@ -24,7 +24,7 @@ from trueval.probes.noise import draw_queries, raw_texts
 from trueval.probes.noise_settings import JUDGE, NoiseSettings
 from trueval.probes.probe_estimate import estimate_noise
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES
+from trueval.retrieval.pipeline.rewriting import PLAIN_FORM
 
 LEDGER = "probe-noise.ledger.sqlite"
 CALLS = "probe-noise.calls.jsonl"
@@ -63,7 +63,7 @@ class JudgeRewriter:
             raise InputError("Rewriting needs a ledger of answers. Open it with make=True.")
         announce(judge, self.account, estimate_stage(judge, ledger, "rewrite", _questions(texts)))
         asked = {str(place): text for place, text in enumerate(texts)}
-        found = rewrite(asked, JUDGE_REWRITES, judge, ledger, at_once=self.at_once, step=self.step)
+        found = rewrite(asked, PLAIN_FORM, judge, ledger, at_once=self.at_once, step=self.step)
         return list(found.texts.values())
 
     def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: NoiseSettings) -> DryRun:

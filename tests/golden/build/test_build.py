@@ -354,7 +354,7 @@ def test_ids_that_the_judgments_cannot_hold_are_refused_before_anything_is_paid_
 
 def test_the_judge_rewrites_queries_and_grades_them_as_they_were_asked(tmp_path: Path) -> None:
     with chat_server(small.stars) as server:
-        path = small.written(tmp_path, small.served(server.url), extra='[queries]\nrewrite = "judge"\n')
+        path = small.written(tmp_path, small.served(server.url), extra='[queries]\nrewrite = "model"\n')
         build(GoldenPlan.read(path), tmp_path / "out")
         rows = [json.loads(line) for line in (tmp_path / "out" / "rewritten.jsonl").read_text().splitlines()]
         assert rows[0] == {"_id": "q0", "text": "WHAT ABOUT WINGS", "asked": "what about wings"}

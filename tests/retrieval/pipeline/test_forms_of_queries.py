@@ -172,7 +172,7 @@ def test_one_form_of_one_index_is_asked_for_k_itself(collection: Collection) -> 
     [
         ({**SPARSE, "queries": {"rewrite": "as is + as is"}}, "names a form twice"),
         ({**SPARSE, "queries": {"rewrite": "as is + a/q.jsonl + b/q.jsonl"}}, "by the names of their files"),
-        ({**SPARSE, "queries": {"rewrite": "as is + judge"}}, "is for golden sets"),
+        ({**SPARSE, "queries": {"rewrite": "as is + hyde"}}, "is written by a language model"),
         ({**SPARSE, "queries": {"rewrite": "as is"}, "fuse": {}}, r"\[fuse\] makes one run of several"),
         ({**SPARSE, "queries": {"rewrite": "as is + denoise"}, "fuse": {"weights": [1, 2]}}, "weights are those of"),
         ({**EMBED, "queries": {"rewrite": "as is + denoise"}, "repair": {}}, "scores here are those of a fusion"),

@@ -109,9 +109,11 @@ def test_a_sample_is_of_judged_queries_and_by_its_seed(folder: Path) -> None:
     assert len(unjudged.queries) == 2
 
 
-def test_what_a_golden_set_alone_can_is_refused_with_the_line(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"pipeline\.toml:4: rewrite = 'judge' is for golden sets"):
-        written(folder, '[queries]\nrewrite = "judge"\n')
+def test_a_form_of_a_model_needs_a_model_with_the_line(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"pipeline\.toml:4: 'model' is written by a language model. Name it as judge"):
+        written(folder, '[queries]\nrewrite = "model"\n')
+    with pytest.raises(InputError, match=r"pipeline\.toml:4: no form here is written by a model. Remove judge"):
+        written(folder, '[queries]\njudge = "gpt-5-mini"\n')
 
 
 def test_sweeps_and_golden_sets_know_the_same_forms(folder: Path) -> None:

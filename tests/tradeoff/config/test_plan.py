@@ -216,7 +216,7 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
         ("[generate]\ncontexts = [10, 200.5]\n", 5, "contexts of"),
         ("[generate]\ncontexts = 200\n", 5, "no system gives so many documents: sparse K=200"),
         ("[queries]\nsample = 0\n", 5, "sample of"),
-        ("[queries]\nrewrite = ['as is', 'judge']\n", 5, "name the file that one wrote, its rewritten.jsonl"),
+        ("[queries]\nrewrite = ['as is', 'model']\n", 5, "'model' is written by a language model. Name it as judge"),
         ("measure.names = 3\n", 4, r"measure.*Did you mean|\[sparse\] has no"),
         ("[measure]\n\nnames = ['nDGC@K']\n", 6, "Did you mean nDCG"),
         ("[measure]\nnames = ['Harm@K', 'AP']\n", 5, "where higher is better"),

@@ -36,7 +36,7 @@ from trueval.golden.judge.model_judge import ModelJudge
 from trueval.models.hosted.account import Account
 from trueval.models.missing_work import DryRun, MissingWork
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, rewritten
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
@@ -84,7 +84,7 @@ def build(
         if "pool" not in work.complete_stages(names):
             if "grade" in names:
                 check_labels(chosen, plan, collection)
-            if plan.rewrite == JUDGE_REWRITES:  # before anything is paid for
+            if plan.rewrite in MODEL_FORMS:  # before anything is paid for
                 Pipeline(plan.settings).check(collection, cache=cache)
         for name in names:
             getattr(work, name)()
@@ -169,7 +169,7 @@ def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | No
     Raises:
         InputError: a model does not fit the plan.
     """
-    unknown = plan.rewrite == JUDGE_REWRITES
+    unknown = plan.rewrite in MODEL_FORMS
     queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
     found = Pipeline(plan.settings).missing_work(replace(collection, queries=queries, judgments=None), cache=cache)
     return [replace(each, at_most=None) if unknown and each.calls else each for each in found]

@@ -17,7 +17,8 @@ from typing import Any, Final
 from trueval.collection import Collection as Texts
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.grade import GradingSettings, questions_of
-from trueval.golden.build.pooling import SOURCES
+from trueval.golden.build.judge_choice import writer_of
+from trueval.golden.build.pooling import SOURCES, rewrite_questions
 from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.golden.build.regrade import REGRADED, once_more
 from trueval.golden.build.rounds import rng_of
@@ -28,7 +29,7 @@ from trueval.golden.judge.model_judge import TOKENS_OUT, ModelJudge
 from trueval.models.hosted.account import Account
 from trueval.models.missing_work import DryRun, MissingWork
 from trueval.models.missing_work import announce as announce_work
-from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS
 
 ENDLESS: Final = (
     "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "
@@ -227,9 +228,9 @@ def estimate(
         judge: judge that would be asked.
         ledger: ledger with earlier answers.
     """
-    if plan.rewrite == JUDGE_REWRITES:
-        asked = [Question("rewrite", text, ()) for text in collection.queries.values()]
-        yield estimate_stage(judge, ledger, "rewrite", asked)
+    if plan.rewrite in MODEL_FORMS:
+        asked = rewrite_questions(collection.queries)
+        yield estimate_stage(writer_of(judge, plan.rewrite), ledger, "rewrite", asked)
     task = _Tasks(plan, known, collection, judge, ledger)
     if "grade" in known.names:
         yield task.grade()

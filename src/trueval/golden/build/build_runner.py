@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
@@ -19,7 +19,8 @@ from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_result import GoldenJudge
 from trueval.golden.build.golden_set import BuildRecord, read_rewritten_queries
 from trueval.golden.build.grade import GradingSettings, grade, grades_of, questions_of
-from trueval.golden.build.pooling import find_pools, pools_of, rewrite
+from trueval.golden.build.judge_choice import writer_of
+from trueval.golden.build.pooling import find_pools, pools_of, rewrite, rewrite_questions
 from trueval.golden.build.prune import Candidate, means_of, prune_pool
 from trueval.golden.build.refine_pools import RefinementPool, order_by_grades, refine_pools, top_of
 from trueval.golden.build.regrade import find_contradictions, once_more
@@ -32,11 +33,9 @@ from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import expectations
 from trueval.models.hosted.account import Account
 from trueval.report.json_fields import encode
-from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES, rewritten
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, name_form, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
-
-WAYS: Final = (*FORMS, JUDGE_REWRITES)
 
 
 class UnmadeError(Exception):
@@ -136,11 +135,11 @@ class BuildRunner:
     def rewrite(self) -> None:
         """S1: rewrite queries."""
         way, queries = self.plan.rewrite, self.collection.queries
-        by_judge = way == JUDGE_REWRITES
-        parameters: dict[str, Any] = {"rewrite": way if way in WAYS else Path(way).name}
+        by_judge = way in MODEL_FORMS
+        parameters: dict[str, Any] = {"rewrite": name_form(way)}
         inputs = {"queries": self.hashes["queries"]}
         if by_judge:
-            parameters["judge"] = dict(self.judge.identity("rewrite"))
+            parameters["judge"] = dict(writer_of(self.judge, way).identity("rewrite"))
         else:
             inputs["rewritten"] = texts_with_ids_hash(rewritten(queries, way))
         if self.making:
@@ -148,7 +147,8 @@ class BuildRunner:
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             if by_judge:
-                self._announce("rewrite", [Question("rewrite", text, ()) for text in queries.values()])
+                asked = estimate_stage(writer_of(self.judge, way), self.ledger, "rewrite", rewrite_questions(queries))
+                announce(self.judge, self.account, asked)
             found = rewrite(queries, way, self.judge, self.ledger, at_once=self.at_once, step=step)
             rows = [{"_id": query, "text": text, "asked": queries[query]} for query, text in found.texts.items()]
             changed = sum(text != queries[query] for query, text in found.texts.items())

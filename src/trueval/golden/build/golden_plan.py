@@ -22,7 +22,7 @@ from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.judgments import grade_map
 from trueval.models.hosted.services import check_url
 from trueval.retrieval.pipeline.config import Settings, set_reuse, settings_of_tables
-from trueval.retrieval.pipeline.rewriting import FORMS, JUDGE_REWRITES, forms_of
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, forms_of, place_forms
 
 LABELS, REPLAY = "labels:", "replay:"
 # Pipeline tables that a golden set accepts: those that find the pools. Those with a depth.
@@ -65,7 +65,7 @@ class GoldenPlan:
         queries: file of the queries; None for those of the collection.
         sample: number of queries to sample; None for all.
         sample_seed: seed of that sample.
-        rewrite: method of rewriting.py, "judge", or a file.
+        rewrite: form, as in rewriting.py.
         depth: number of documents per search.
         keep: number of passages per query for the refinement.
         refining: settings of the refinement.
@@ -104,7 +104,9 @@ class GoldenPlan:
             raise toml.place("queries", "rewrite").error(
                 f"a golden set searches one form of its queries, and {rewrite!r} names several. Name one."
             )
-        if rewrite == JUDGE_REWRITES and written.judge.model.startswith(LABELS):
+        if queries["judge"] is not None:
+            raise toml.place("queries", "judge").error("the judge of a golden set is that of [judge]. Remove this one.")
+        if rewrite in MODEL_FORMS and written.judge.model.startswith(LABELS):
             raise toml.place("queries", "rewrite").error(
                 "labels know no other words for a query. Choose another rewrite, or a judge that is a model."
             )
@@ -117,7 +119,7 @@ class GoldenPlan:
             None if queries["path"] is None else str(path.parent / queries["path"]),
             queries["sample"],
             seed if queries["seed"] is None else queries["seed"],
-            rewrite if rewrite in (*FORMS, JUDGE_REWRITES) else str(path.parent / rewrite),
+            place_forms(rewrite, path.parent),
             depth,
             judge_plan(written.judge, path, toml.place, seed),
             written.prune.keep,

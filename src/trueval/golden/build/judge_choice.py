@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -18,10 +19,11 @@ from trueval.golden.judge.label_judge import LabelErrors, LabelJudge, ReplayJudg
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.judge.ledger_tables import is_ledger
 from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, TokenPrices
-from trueval.golden.judge.prompt import prompts_for
+from trueval.golden.judge.prompt import prompts_for, read_prompt
 from trueval.judgments import Judgments, grade_map
 from trueval.models.hosted.account import Account
 from trueval.report.number_texts import count_phrase
+from trueval.retrieval.pipeline.rewriting import PLAIN_FORM
 
 
 def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: int = 0) -> Judge:
@@ -57,6 +59,22 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
             "price_per_million_input and price_per_million_output in [judge], or a book with both. Nothing was sent."
         )
     return ModelJudge(client_settings(values, values["model"], prices), prompts_for(values["prompt"]), account)
+
+
+def writer_of(judge: Judge, form: str) -> Judge:
+    """The judge with the prompt that writes queries in a form.
+
+    Args:
+        form: form of retrieval/pipeline/rewriting.py that a model writes; "model" is that of its own prompt.
+
+    Raises:
+        InputError: the judge is no language model, and the form needs another prompt.
+    """
+    if form == PLAIN_FORM:
+        return judge
+    if not isinstance(judge, ModelJudge):
+        raise InputError(f"{judge.name} writes no queries in the form {form!r}. Name a language model as the judge.")
+    return replace(judge, prompts={**judge.prompts, "rewrite": read_prompt(form, "rewrite")})
 
 
 def prices_of(values: Mapping[str, Any], model: str) -> TokenPrices:

@@ -5,7 +5,7 @@ P-B §3.4. The searches see the rewritten query; the judge sees the query as it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from trueval.collection import Collection, text_hash
+from trueval.golden.build.judge_choice import writer_of
 from trueval.golden.judge.concurrent_questions import Step, ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
@@ -21,7 +22,7 @@ from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings, formats_used
 from trueval.retrieval.pipeline.lost_terms import describe_losses
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, rewritten
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
 
@@ -76,24 +77,40 @@ def rewrite(
 
     Args:
         queries: id → text.
-        way: method of retrieval/pipeline/rewriting.py, or "judge".
-        judge: judge that rewrites, where the method is "judge".
+        way: form, as in retrieval/pipeline/rewriting.py.
+        judge: judge that writes the forms of a model.
         at_once: maximum number of concurrent calls.
 
     Raises:
         InputError: a file is bad, or the judge cannot be asked.
     """
-    if way != JUDGE_REWRITES:
+    if way not in MODEL_FORMS:
         found = rewritten(queries, way)
         return RewrittenQueries(found, notes=tuple(describe_losses(queries, found)))
-    asked = [Question("rewrite", text, ()) for text in queries.values()]
-    answers = ask_all(ledger, judge, asked, at_once=at_once, step=step)
-    texts = {
-        query: answer.text or text for (query, text), answer in zip(queries.items(), answers, strict=True)
-    }  # fmt: skip
-    kept = sum(not answer.text for answer in answers)
-    invalid = [f"{kept} of {len(texts)} queries got no valid rewriting and are searched with as they are."] * (kept > 0)
+    asked = rewrite_questions(queries)
+    answers = ask_all(ledger, writer_of(judge, way), asked, at_once=at_once, step=step)
+    texts, invalid = read_rewritten(queries, answers)
     return RewrittenQueries(texts, tuple(asked), tuple(answers), (*invalid, *describe_losses(queries, texts)))
+
+
+def rewrite_questions(queries: Mapping[str, str]) -> list[Question]:
+    """The question to a judge for each query that it writes anew."""
+    return [Question("rewrite", text, ()) for text in queries.values()]
+
+
+def read_rewritten(
+    queries: Mapping[str, str], answers: Sequence[JudgeAnswer]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The text of each query, its own where the answer is invalid, and a remark on these.
+
+    Args:
+        queries: id → text.
+        answers: [query] answers.
+    """
+    texts = {query: each.text or text for (query, text), each in zip(queries.items(), answers, strict=True)}
+    kept = sum(not each.text for each in answers)
+    told = f"{kept} of {len(texts)} queries got no valid rewriting and are searched with as they are."
+    return texts, (told,) * (kept > 0)
 
 
 def find_pools(

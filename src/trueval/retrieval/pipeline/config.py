@@ -26,7 +26,7 @@ from trueval.models.pair_scores import FINISHED, MODEL
 from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, forms_of, name_form, place_forms
+from trueval.retrieval.pipeline.rewriting import AS_IS, MODEL_FORMS, forms_of, name_form, place_forms
 from trueval.retrieval.pipeline.router import Router
 from trueval.retrieval.pipeline.router_file import check_pipeline, read_router_file
 
@@ -62,12 +62,19 @@ def read_settings(path: Path) -> dict[str, dict[str, object]]:
 def beside_file(settings: dict[str, dict[str, Any]], path: Path) -> dict[str, dict[str, object]]:
     """Settings whose files are found from the folder of the file that names them; an absolute path stays as it is."""
     found = dict(settings)
-    for table, name in (("deduplicate", "sources"), ("route", "router"), ("queries", "path"), ("queries", "rewrite")):
+    for table, name in (("deduplicate", "sources"), ("route", "router"), ("queries", "path")):
         place = settings.get(table, {}).get(name)
         if place is not None:
-            placed = place_forms(place, path.parent) if name == "rewrite" else str(path.parent / place)
-            found[table] = {**found[table], name: placed}
-    return found
+            found[table] = {**found[table], name: str(path.parent / place)}
+    return found if "queries" not in found else {**found, "queries": queries_beside(found["queries"], path)}
+
+
+def queries_beside(queries: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The keys of [queries], with the files of its forms and of its judge found from the folder of the file."""
+    judge = queries.get("judge")
+    if judge is not None and judge.endswith(".toml"):
+        judge = str(path.parent / judge)
+    return {**queries, "rewrite": place_forms(queries.get("rewrite", AS_IS), path.parent), "judge": judge}
 
 
 def settings_of_tables(
@@ -125,8 +132,9 @@ def _makes_several_runs(found: Settings, at: Where) -> bool:
 
 
 def _check_queries(found: Settings, at: Where) -> None:
-    """Refuse the form of queries that a golden set alone has, and one that is named twice."""
-    forms = forms_of(found.get("queries", {}).get("rewrite", AS_IS))
+    """Refuse a form of the queries that is named twice, and one that a model writes where none is named."""
+    queries = found.get("queries", {})
+    forms = forms_of(queries.get("rewrite", AS_IS))
     if len(set(forms)) < len(forms):
         raise at("queries", "rewrite").error(f"{' + '.join(forms)} names a form twice. Name each once.")
     names = list(map(name_form, forms))
@@ -134,9 +142,16 @@ def _check_queries(found: Settings, at: Where) -> None:
         raise at("queries", "rewrite").error(
             f"{' + '.join(names)}: results tell forms apart by the names of their files. Rename one."
         )
-    if JUDGE_REWRITES in forms:
+    written = [form for form in forms if form in MODEL_FORMS]
+    if written and queries["judge"] is None:
         raise at("queries", "rewrite").error(
-            "rewrite = 'judge' is for golden sets. In a pipeline name the file that one wrote, its rewritten.jsonl."
+            f"{written[0]!r} is written by a language model. Name it as judge in [queries], or a TOML file with a "
+            "table [judge]."
+        )
+    if queries.get("judge") is not None and not written:
+        raise at("queries", "judge").error(
+            f"no form here is written by a model. Remove judge, or add one of {', '.join(map(repr, MODEL_FORMS))} to "
+            "rewrite."
         )
 
 

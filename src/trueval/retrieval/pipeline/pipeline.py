@@ -213,7 +213,7 @@ class Pipeline:
             InputError: a model is not there or does not fit the other settings.
             MissingExtraError: the library of a stage is not installed.
         """
-        with open_resources(cache, Account(), kept=False) as shared:
+        with open_resources(cache, Account(), kept=False, asks=False) as shared:
             StageRunner(collection, self.settings, shared, nobody).check()
 
     def retrieve(
@@ -259,10 +259,10 @@ class Pipeline:
         Raises:
             InputError: it cannot run, as in `check`.
         """
-        with open_resources(cache, Account(), kept=False) as shared:
+        with open_resources(cache, Account(), kept=False, asks=False) as shared:
             counts = MissingOutputs(shared.outputs)
             counts.add(*self._runners(collection, shared, nobody))
-            return counts.work()
+            return shared.before(counts.work())
 
     @property
     def _scorings(self) -> tuple[str, ...]:

@@ -31,8 +31,12 @@ class Queries(Table):
     seed: Annotated[int, Field(ge=0)] = key(None, "of the sample; that of the file by default, or 0")
     rewrite: Text = key(
         "as is",
-        "'as is', 'normalised', 'denoise' (without chatter around a question), in a golden set 'judge', or a file of "
-        "the texts, as queries.jsonl; several, as in 'as is + denoise', are all searched and their lists fused",
+        "'as is', 'normalised', 'denoise' (without chatter around a question); 'model', 'step-back' or 'hyde', which a "
+        "language model writes; or a file of the texts, as queries.jsonl. Several, as in 'as is + denoise', are all "
+        "searched and their lists fused",
+    )
+    judge: Text = key(
+        None, "who writes those of a model: its name, or a TOML file with a table [judge]; a golden set has a [judge]"
     )
 
 

@@ -12,9 +12,10 @@ from trueval.retrieval.indexes.analysis import one_writing
 from trueval.retrieval.pipeline.denoise import denoise
 
 AS_IS, NORMALISED, DENOISED = "as is", "normalised", "denoise"
-JUDGE_REWRITES: Final = "judge"  # the judge of a golden set rewrites
-# Any other value is a file of texts.
 FORMS: Final = (AS_IS, NORMALISED, DENOISED)
+# Those that a language model writes; the first by the prompt that every judge has. Any other value is a file of texts.
+MODEL_FORMS: Final = ("model", "step-back", "hyde")
+PLAIN_FORM: Final = MODEL_FORMS[0]
 BETWEEN: Final = " + "  # between the forms of a query that are all searched
 SHOWN: Final = 3  # maximum number of ids in a message
 
@@ -28,14 +29,23 @@ def forms_of(way: str) -> tuple[str, ...]:
     return tuple(form.strip() for form in way.split(BETWEEN))
 
 
+def is_written_before(way: str) -> bool:
+    """Whether the queries of a sweep can be written before its pipelines: in one form, which no model writes.
+
+    >>> is_written_before("denoise"), is_written_before("as is + denoise"), is_written_before("hyde")
+    (True, False, False)
+    """
+    return len(forms_of(way)) == 1 and way not in MODEL_FORMS
+
+
 def place_forms(way: str, folder: Path) -> str:
     """The value of [queries] rewrite with its files found from a folder; an absolute path stays as it is."""
-    return BETWEEN.join(form if form in FORMS else str(folder / form) for form in forms_of(way))
+    return BETWEEN.join(form if form in (*FORMS, *MODEL_FORMS) else str(folder / form) for form in forms_of(way))
 
 
 def name_form(form: str) -> str:
     """What results call a form: a file by its name alone."""
-    return form if form in FORMS else Path(form).name
+    return form if form in (*FORMS, *MODEL_FORMS) else Path(form).name
 
 
 def name_forms(way: str) -> str:
@@ -70,8 +80,9 @@ def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
     if way == DENOISED:
         return {query: denoise(text) for query, text in texts.items()}
     if not Path(way).exists():
-        hint = nearest(Path(way).name, FORMS)
-        raise InputError(f"{way}: no such file, and no form of queries: {', '.join(map(repr, FORMS))}.{hint}")
+        known = (*FORMS, *MODEL_FORMS)
+        hint = nearest(Path(way).name, known)
+        raise InputError(f"{way}: no such file, and no form of queries: {', '.join(map(repr, known))}.{hint}")
     found = read_queries(Path(way))
     lacking = [query for query in texts if query not in found]
     if lacking:

@@ -22,9 +22,9 @@ from trueval.retrieval.indexes.vectors import check_dimension
 from trueval.retrieval.pipeline.cache_keys import build_key_settings, key_of
 from trueval.retrieval.pipeline.config import BOTH, Settings, repaired_table
 from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOADED_KEYS
-from trueval.retrieval.pipeline.rewriting import AS_IS, forms_of, name_form
+from trueval.retrieval.pipeline.rewriting import AS_IS, MODEL_FORMS, forms_of, name_form
 from trueval.retrieval.pipeline.stage_cache import has_candidates, read_candidates
-from trueval.retrieval.pipeline.stage_resources import StageResources
+from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
 from trueval.retrieval.pipeline.suppress import sources_of
 from trueval.run import Run
 
@@ -45,6 +45,11 @@ class Search(NamedTuple):
     form: str
     collection: Collection
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The queries in this form."""
+        return self.collection.queries
+
 
 class StageKeys:
     """The keys of one pipeline over one collection.
@@ -52,27 +57,34 @@ class StageKeys:
     Args:
         settings: settings of the pipeline.
         shared: resources shared with other runs of the pipeline.
+        begin: called with the name of each work; returns a progress callback.
 
     Attributes:
         sources: document → source, if already read; if None, those of the candidates are read.
         asked: query → its text before [queries] rewrote it.
         form: the first form of the queries, which rerankers and features see.
         collection: the collection with its queries in that form.
+        written: form → what a language model wrote, of those that one writes.
         searches: name of a stage that searches → its search; those with further forms after that with the first.
     """
 
     sources: Mapping[str, str] | None = None
 
-    def __init__(self, collection: Collection, settings: Settings, shared: StageResources) -> None:
-        self.form, *further = forms_of(settings.get("queries", {}).get("rewrite", AS_IS))
-        written = {form: shared.rewritten(collection, form) for form in (self.form, *further)}
-        self.collection = written[self.form]
+    def __init__(self, collection: Collection, settings: Settings, shared: StageResources, begin: Begin) -> None:
+        queries = settings.get("queries", {})
+        self.form, *further = forms_of(queries.get("rewrite", AS_IS))
+        texts = {
+            form: shared.rewritten(collection, form, queries["judge"] if form in MODEL_FORMS else None, begin)
+            for form in (self.form, *further)
+        }
+        self.collection = texts[self.form]
         self.searches = {
-            kind if form == self.form else f"{kind} ({name_form(form)})": Search(kind, form, texts)
+            kind if form == self.form else f"{kind} ({name_form(form)})": Search(kind, form, own)
             for kind, table in RETRIEVERS.items()
             if table in settings
-            for form, texts in written.items()
+            for form, own in texts.items()
         }
+        self.written = {form: shared.written[form] for form in texts if form in shared.written}
         self.asked = collection.queries
         self.settings, self.shared = settings, shared
 

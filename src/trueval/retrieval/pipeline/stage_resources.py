@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,9 @@ from trueval.collection import Collection
 from trueval.errors import InputError, TruevalWarning
 from trueval.files.digests import damage
 from trueval.models.hosted.account import Account
+from trueval.models.missing_work import MissingWork, sum_work
 from trueval.models.output_part import Step, silent
+from trueval.retrieval.pipeline.model_forms import QueryForm, find_writer
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.rewriting import AS_IS, rewritten
 from trueval.threads import Executor
@@ -42,6 +44,9 @@ class StageResources:
         stages: key → stage.
         hashes: subject → hashes of texts or models.
         forms: collection and form of its queries → that collection, and the one in that form.
+        asks: whether a model is asked for the forms that it writes; if not, texts that nobody wrote yet are others.
+        missing: form → the questions that were not asked for it.
+        written: form that a model wrote → what it wrote.
     """
 
     cache: Path | None
@@ -54,25 +59,52 @@ class StageResources:
     stages: dict[str, Stage] = field(default_factory=dict)
     hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
     forms: dict[tuple[int, str], tuple[Collection, Collection]] = field(default_factory=dict)
+    asks: bool = True
+    missing: dict[str, MissingWork] = field(default_factory=dict)
+    written: dict[str, QueryForm] = field(default_factory=dict)
 
-    def rewritten(self, collection: Collection, way: str) -> Collection:
+    def rewritten(
+        self, collection: Collection, way: str, judge: str | None = None, begin: Begin | None = None
+    ) -> Collection:
         """A collection whose queries are in another form, made once for all runs of a pipeline over it.
 
         Args:
             collection: documents and queries.
-            way: one form, as in `rewriting.rewritten`.
+            way: one form, as in rewriting.py.
+            judge: who writes the forms of a model.
+            begin: called with the name of the work where a model writes.
 
         Raises:
-            InputError: a file of texts is bad, or lacks some of the queries.
+            InputError: a file of texts is bad, or lacks some of the queries; or a model cannot be asked.
         """
         if way == AS_IS:
             return collection
         key = id(collection), way
         if key not in self.forms:
-            found = replace(collection, queries=rewritten(collection.queries, way))
+            texts = rewritten(collection.queries, way) if judge is None else self._write(collection, way, judge, begin)
+            found = replace(collection, queries=texts)
             # With the collection itself, which must live as long as its id stands for it. The new one stays as it is.
             self.forms[key], self.forms[id(found), way] = (collection, found), (found, found)
         return self.forms[key][1]
+
+    def _write(self, collection: Collection, form: str, judge: str, begin: Begin | None) -> Mapping[str, str]:
+        """The queries of a collection as a language model writes them; what it wrote before is not asked again."""
+        step = (begin or nobody)(form) if self.asks else silent
+        found = find_writer()(
+            judge, form, collection.queries, cache=self.cache, account=self.account, step=step, ask=self.asks
+        )
+        self.written[form] = found
+        if found.missing is not None:
+            self.missing[form] = found.missing
+        return found.texts
+
+    def before(self, work: list[MissingWork]) -> list[MissingWork]:
+        """The questions that were not asked, and the work with their answers, which nobody knows yet."""
+        if not self.missing:
+            return work
+        # What is written may be longer than the text that stands for it here.
+        later = [replace(each, exact=False, at_most=None if each.calls else each.at_most) for each in work]
+        return [*sum_work(self.missing.values()), *later]
 
     def hash_once(self, of: object, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The hashes of something, computed once, since models are large.
@@ -89,15 +121,15 @@ class StageResources:
 
 @contextmanager
 def open_resources(
-    cache: Path | None, account: Account, *, kept: bool, executor: Executor | None = None
+    cache: Path | None, account: Account, *, kept: bool, executor: Executor | None = None, asks: bool = True
 ) -> Iterator[StageResources]:
     """Open shared resources; without a cache, two runs share model outputs in a temporary folder."""
     if cache is not None or not kept:
-        yield StageResources(cache, None if cache is None else cache / "outputs", account, executor)
+        yield StageResources(cache, None if cache is None else cache / "outputs", account, executor, asks=asks)
         return
     # Memory maps of removed files stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield StageResources(None, Path(folder), account, executor)
+        yield StageResources(None, Path(folder), account, executor, asks=asks)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ class StageRunner(StageKeys):
     """
 
     def __init__(self, collection: Collection, settings: Settings, shared: StageResources, begin: Begin) -> None:
-        super().__init__(collection, settings, shared)
+        super().__init__(collection, settings, shared, begin)
         self.begin = begin
         self.notes: list[str] = []
         self.given: int | None = None
@@ -192,7 +192,8 @@ class StageRunner(StageKeys):
             self.notes += self._without_hits(run, name)
             search = self.searches[name]
             if search.kind == next(iter(self.searches.values())).kind:  # once for both searches
-                self.notes += describe_losses(self.asked, search.collection.queries)
+                self.notes += self.written[search.form].notes if search.form in self.written else ()
+                self.notes += describe_losses(self.asked, search.texts)
         return StageCandidates(
             run,
             tuple(self.notes),

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from trueval.files.toml import Where
 from trueval.retrieval.pipeline.config import BOTH, Settings, settings_of_tables
 from trueval.retrieval.pipeline.pipeline_tables import KEYS
-from trueval.retrieval.pipeline.rewriting import AS_IS, forms_of
+from trueval.retrieval.pipeline.rewriting import AS_IS, MODEL_FORMS, forms_of, is_written_before
 from trueval.tradeoff.config.answers_plan import AnsweringGenerator
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
@@ -59,6 +59,11 @@ class System:
     def reranks(self) -> bool:
         """Whether a reranker scores its candidates."""
         return self.method.endswith(RERANK)
+
+    @property
+    def is_written_by_model(self) -> bool:
+        """Whether a language model writes a form of its queries."""
+        return bool(set(MODEL_FORMS) & set(forms_of(self.rewrite)))
 
     @property
     def pool(self) -> int:
@@ -111,6 +116,7 @@ class TableChoice(NamedTuple):
         contexts: numbers of contexts.
         place: function from table and key to their place in the file, for errors.
         generators: values of [generate] of each generator.
+        judge: who writes the queries in the forms of a model.
     """
 
     name: str
@@ -120,6 +126,7 @@ class TableChoice(NamedTuple):
     contexts: tuple[int, ...]
     place: Where
     generators: tuple[Mapping[str, Any], ...] = ()
+    judge: str | None = None
 
 
 def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...]:
@@ -221,13 +228,16 @@ def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
 def _fuse_forms(
     rewrite: str, given: Mapping[str, Any], settings: Settings, choice: TableChoice, source: str
 ) -> Iterator[Settings]:
-    """The settings of a system, with each [fuse] of the file where several forms of the queries are searched."""
-    if len(forms_of(rewrite)) == 1:
+    """The settings of a system whose pipeline writes its queries, with each [fuse] where it searches several forms."""
+    if is_written_before(rewrite):
         yield settings
         return
-    # The scores of a fusion are those of no model, which [repair] could take to float32.
-    tables = {name: table for name, table in given.items() if name != "repair" or "rerank" in given}
-    tables = {"fuse": {**choice.tables.get("fuse", {}), "weights": None}, **tables, "queries": {"rewrite": rewrite}}
+    judge = choice.judge if set(MODEL_FORMS) & set(forms_of(rewrite)) else None
+    tables: dict[str, Any] = {**given, "queries": {"rewrite": rewrite, "judge": judge}}
+    if len(forms_of(rewrite)) > 1:
+        tables = {"fuse": {**choice.tables.get("fuse", {}), "weights": None}, **tables}
+        if "rerank" not in tables:  # the scores of a fusion are those of no model, which [repair] could take to float32
+            tables.pop("repair", None)
     for each in _combinations(tables, tuple(tables)):
         yield settings_of_tables(_without_none(each), source, choice.place)
 

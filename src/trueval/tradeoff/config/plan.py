@@ -25,8 +25,8 @@ from trueval.golden.build.judge_choice import prices_of
 from trueval.judgments import grade_map
 from trueval.measures import parse_list
 from trueval.policy.conventions import convention
-from trueval.retrieval.pipeline.config import beside_file, set_reuse
-from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, forms_of, place_forms
+from trueval.retrieval.pipeline.config import beside_file, queries_beside, set_reuse
+from trueval.retrieval.pipeline.rewriting import place_forms
 from trueval.specs import split
 from trueval.tradeoff.config.answers_plan import (
     AnsweringGenerator,
@@ -136,7 +136,10 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     tables = {name: table for name, table in as_written(written, toml.tables).items() if name not in SHARED}
     configurations = tables.pop(CONFIGURATION, [])
     _refuse_same_names(configurations, toml)
-    base = TableChoice("", _resolve_model_paths(tables, path), (), own["queries"]["rewrite"], (), toml.place)
+    asked = own["queries"]
+    base = TableChoice(
+        "", _resolve_model_paths(tables, path), (), asked["rewrite"], (), toml.place, judge=asked["judge"]
+    )
     choices = [_overlaid(base, each, number, toml) for number, each in enumerate(configurations)] or [base]
     choices = [_extract_methods(each, path) for each in choices]
     _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
@@ -148,10 +151,6 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         )
     kept = tuple(_with_found_forms(each, path) for each in kept)
     rewrites = dict.fromkeys(system.rewrite for system in kept)
-    if any(JUDGE_REWRITES in forms_of(each) for each in rewrites):
-        raise toml.place("queries", "rewrite").error(
-            "rewrite = 'judge' is for golden sets. In a sweep name the file that one wrote, its rewritten.jsonl."
-        )
     collection = place_beside(path, own["corpus"]["path"])
     judged = _file(own["measure"]["judgments"], path) or collection
     measuring, remarks = _read_quality_settings(own["measure"], judged, kept[0].contexts[0], toml, path)
@@ -162,7 +161,7 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     answers = read_answers_plan(
         own.get("answers"), generators, toml, path, seed=measuring.seed, book=own["prices"]["book"]
     )
-    priced = any(charges.knows(each.settings) for each in kept)
+    priced = any(charges.knows(each.settings) or each.is_written_by_model for each in kept)
     _check_limits(
         own, toml, priced=priced or any(None not in prices_of(each.values, each.model) for each in generators)
     )
@@ -189,8 +188,7 @@ def _with_found_forms(system: System, path: Path) -> System:
     """The system with the files of the forms that its pipeline searches found from the folder of the file."""
     if "queries" not in system.settings:
         return system
-    queries = {**system.settings["queries"], "rewrite": place_forms(system.rewrite, path.parent)}
-    return replace(system, settings={**system.settings, "queries": queries})
+    return replace(system, settings={**system.settings, "queries": queries_beside(system.settings["queries"], path)})
 
 
 def _with_book(generators: tuple[AnsweringGenerator, ...], book: str | None) -> tuple[AnsweringGenerator, ...]:

@@ -19,7 +19,14 @@ from trueval.golden.build.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.pipeline.lost_terms import describe_losses
-from trueval.retrieval.pipeline.rewriting import BETWEEN, SHOWN, forms_of, name_form, rewritten
+from trueval.retrieval.pipeline.rewriting import (
+    MODEL_FORMS,
+    SHOWN,
+    forms_of,
+    is_written_before,
+    name_form,
+    rewritten,
+)
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.quality.quality_settings import QualitySettings
 
@@ -97,12 +104,14 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
     notes += note_low_thresholds(kept.frame["grade"].to_numpy(), asked, measuring.policy, OF_SWEEPS)
     texts = {query: collection.queries[query] for query in drawn}
     collections = {
-        # Several forms are searched side by side: there a pipeline rewrites.
-        name: replace(collection, queries=texts if BETWEEN in name else rewritten(texts, placed), judgments=kept)
+        name: replace(
+            collection, queries=rewritten(texts, placed) if is_written_before(name) else texts, judgments=kept
+        )
         for name, placed in plan.rewrites.items()
     }
     for form in dict.fromkeys(each for placed in plan.rewrites.values() for each in forms_of(placed)):
-        notes += [f"{name_form(form)}: {told}" for told in describe_losses(texts, rewritten(texts, form))]
+        if form not in MODEL_FORMS:
+            notes += [f"{name_form(form)}: {told}" for told in describe_losses(texts, rewritten(texts, form))]
     about = {
         "name": collection.name,
         "source": strip_folders(collection.source),

@@ -327,7 +327,8 @@ class SweepAnswering:
                 for orders in pending.by_question.values()
             ]
             generator = None if None in means or not means else QUERIES * fsum(filter(None, means)) / len(means)
-        parts = {"rerank": retrieval["rerank"], "embed": retrieval["embed"], "generator": generator}
+        parts = {**retrieval, "generator": generator}
+        parts.pop("total")
         known = [each for each in parts.values() if each is not None]
         return {**parts, "total": fsum(known) if len(known) == len(parts) else None}
 

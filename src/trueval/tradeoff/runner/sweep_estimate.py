@@ -82,7 +82,7 @@ def estimate(
 class _Estimating:
     def __init__(self, plan: SweepPlan, inputs: SweepInputs, cache: Path, store: SystemStore, probe: Trial) -> None:
         self.plan, self.inputs, self.cache, self.store, self.probe = plan, inputs, cache, store, probe
-        self.maker = SystemBuilder(inputs, cache, store, Account(), nobody, lambda _: None)
+        self.maker = SystemBuilder(inputs, cache, store, Account(), nobody, lambda _: None, asks=False)
         self.counts = MissingOutputs(cache / "outputs")
         self.protocol = protocol_of(plan.tables["latency"], plan.measuring.seed)
         self.timer = Timer(self.protocol, store, plan.measuring, nobody("times"), None)
@@ -103,6 +103,8 @@ class _Estimating:
                 work += self._timing(table, runner)
         self._count_probes(systems.values())
         work = sum_work([*work, *self._count_work()])
+        asked = {form: each for shared in self.maker.shared.values() for form, each in shared.missing.items()}
+        work = [*sum_work(asked.values()), *work]
         if any(each.seconds is not None for each in work):
             self.notes.append(BY_SPEED)
         if self.plan.judge is not None:

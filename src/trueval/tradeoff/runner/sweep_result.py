@@ -338,12 +338,17 @@ class SweptSystem:
 
 @dataclass(frozen=True)
 class CostComponents:
-    """Currency of 1,000 queries by what is paid for; None without a price."""
+    """Currency of 1,000 queries by what is paid for; None without a price.
+
+    Attributes:
+        rewrite: the forms of the queries that a language model writes; None where it writes none.
+    """
 
     rerank: float | None
     embed: float | None
     generator: float | None
     total: float | None
+    rewrite: float | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,8 @@ class _FinishedSystems:
         file = self.store.about(made.key).as_posix()
         queries = self.inputs.collections[system.rewrite].queries
         spent = self.spending.of(system.settings, queries, made.run, contexts, known=made.about["tokens"])
+        if "rewrite_cost" in made.about:
+            spent = spent.with_rewriting(made.about["rewrite_cost"])
         self.measured[system.name] = MeasuredSystem(
             system, made.key, file, made.about, made.cached, pool, qualities, recall, spent, NOTHING
         )
@@ -219,7 +221,7 @@ class _FinishedSystems:
 def is_priced(plan: SweepPlan, charges: SweepPrices) -> bool:
     """Whether anything of a sweep may have a cost: a stage, or a generator."""
     generators = [each for system in plan.systems for each in system.generators]
-    stages = any(charges.knows(each.settings) for each in plan.systems)
+    stages = any(charges.knows(each.settings) or each.is_written_by_model for each in plan.systems)
     return stages or any(None not in prices_of(each.values, each.model) for each in generators)
 
 

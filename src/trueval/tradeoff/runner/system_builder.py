@@ -25,7 +25,7 @@ from trueval.cost.prices import PriceBook
 from trueval.cost.tokens import text_tokens
 from trueval.errors import InputError, TruevalError
 from trueval.evaluation.content_hashes import run_hash
-from trueval.models.hosted.account import Account
+from trueval.models.hosted.account import Account, sum_costs
 from trueval.models.output_reuse import reuse_outputs
 from trueval.models.outputs import Step
 from trueval.report.json_fields import encode
@@ -139,6 +139,7 @@ class SystemBuilder:
         begin: as in Pipeline.retrieve, with the name of the system before that of the stage.
         found: called with each finished system.
         executor: runs the models; None for here.
+        asks: whether language models are asked for forms of the queries that nobody wrote yet.
     """
 
     def __init__(
@@ -150,11 +151,13 @@ class SystemBuilder:
         begin: Begin,
         found: Callable[[BuiltSystem], None],
         executor: Executor | None = None,
+        *,
+        asks: bool = True,
     ) -> None:
         self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
         models: dict[str, Any] = {}
         self.shared = {
-            name: StageResources(cache, cache / "outputs", account, executor, models=models)
+            name: StageResources(cache, cache / "outputs", account, executor, models=models, asks=asks)
             for name in inputs.collections
         }
         self.spending = CostModel(SweepPrices(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
@@ -350,6 +353,7 @@ class SystemBuilder:
             "recall": self._recall(waiting, stages[0]),
             "memory": waiting.memory,
             "tokens": self._tokens(work, run),
+            **({"rewrite_cost": _rewrite_cost(work)} if work.written else {}),
         }
         told = self.store.write(waiting.key, about, run)
         self.found(BuiltSystem(system, waiting.key, told, run, cached=False))
@@ -400,6 +404,11 @@ class SystemBuilder:
         except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is lost, not all
             _log.error("%s failed", system.name, exc_info=True)
             self.failed.append(Reason(system.name, one_line(error), key))
+
+
+def _rewrite_cost(work: StageRunner) -> float | None:
+    """Mean cost of the forms of a query that a language model writes; None if a price is not known."""
+    return sum_costs(each.cost for each in work.written.values())
 
 
 def names_of(group: Sequence[_Waiting]) -> str:

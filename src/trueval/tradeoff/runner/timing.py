@@ -179,12 +179,17 @@ class Timer:
             samples.filter(task=stage.task.name).select(pl.lit(stage.name).alias("stage"), *COLUMNS[1:])
             for stage in served.stages
         ]
+        written = {f"rewrite ({form})": each.seconds for form, each in served.work.written.items()}
+        # Each repetition takes what the model took when it wrote the query, which is not asked for again.
+        for stage, seconds in written.items():
+            known = pl.col("query_id").replace_strict(dict(seconds), return_dtype=pl.Float64)
+            parts.append(parts[0].with_columns(stage=pl.lit(stage), seconds=known))
         own, asked = pl.concat(parts), len(served.query_ids)
         under_load = [each.to_dict() for each in loads(served.answer, asked, self.protocol)]
         about = {
             "protocol": self._protocol,
             "machine": self.machine,
-            "stages": [stage.name for stage in served.stages],
+            "stages": [*written, *(stage.name for stage in served.stages)],
             "loads": under_load,
         }
         return self.keep(key, about, own)

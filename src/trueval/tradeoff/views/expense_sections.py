@@ -29,6 +29,7 @@ from trueval.tradeoff.views.units import BYTES, MILLISECONDS, MONEY, SHARE, mill
 PERCENTILES: Final = ("p50", "p95", "p99")
 # In the order in which a query goes through them.
 STAGES: Final = {
+    "rewrite": "range",
     "embed": "run-0",
     "retrieve": "run-4",
     "sparse": "run-2",
@@ -42,6 +43,7 @@ STAGES: Final = {
 }
 MEMORY: Final = {"vectors": "expected", "graph": "range", "words": "good"}
 COSTS: Final = {"rerank": "run-1", "embed": "run-0", "generator": "run-5"}
+REWRITE: Final = {"rewrite": "range"}  # where a language model writes queries
 MIB: Final = 2**20
 MANY: Final = 20  # systems from which a table of them begins closed
 
@@ -277,13 +279,19 @@ def price_section(sweep: SweepResult, points: Sequence[ConfigurationPoint]) -> l
     rows = [_CostRow(each, each.cost) for each in configurations if each.cost is not None]
     columns: list[Column[_CostRow]] = [
         Column("configuration", lambda row: row.configuration.name),
-        *(Column(name, attrgetter(f"cost.{name}"), MONEY) for name in (*COSTS, "total")),
+        *(Column(name, attrgetter(f"cost.{name}"), MONEY) for name in (*_parts(sweep), "total")),
         Column("prompt tokens", lambda row: row.configuration.prompt_tokens, COUNT),
     ]
     day = "no date" if prices is None else prices.date or "no date"
     title = f"{currency} per 1,000 queries, prices of {day}; {best_first(priced)}".strip()
     sheet = Sheet(title, rows, columns, folded=len(rows) > FEW, only="page", id="costs")
     return [Section("Prices", [sheet], _describe_prices(prices), [_cost_figure(sweep, priced)], id="price-block")]
+
+
+def _parts(sweep: SweepResult) -> dict[str, str]:
+    """What is paid for, and its color."""
+    costs = (each.cost for each in sweep.configurations if each.cost is not None)
+    return COSTS | (REWRITE if any(each.rewrite is not None for each in costs) else {})
 
 
 def _describe_prices(prices: PriceSummary | None) -> str:
@@ -307,10 +315,10 @@ def _cost_figure(sweep: SweepResult, priced: Sequence[ConfigurationPoint]) -> Fi
             f"{names[point.system]} K={point.k}", part, value, f"{point.name}: {part} {money(value)} {currency}"
         )
         for point in shown
-        for part in COSTS
+        for part in _parts(sweep)
         if (value := getattr(sweep.configurations[point.place].cost, part)) is not None
     ]
     which = "on the frontier" if any(point.on for point in shown) else "that are best"
     text = f"Cost of 1,000 queries of the configurations {which}, by what is paid for."
-    plot = at_width(sum_plot, pieces, COSTS, axis=f"{currency} per 1,000 queries".strip())
+    plot = at_width(sum_plot, pieces, _parts(sweep), axis=f"{currency} per 1,000 queries".strip())
     return Figure("costs-of", f"Cost of the configurations {which}", text, plot)

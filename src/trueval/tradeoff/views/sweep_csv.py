@@ -9,7 +9,7 @@ from typing import Final
 from trueval.report.view import Column, Sheet
 from trueval.tradeoff.runner.sweep_result import SweepResult, SweptConfiguration
 
-COSTS: Final = ("rerank", "embed", "generator", "total")
+COSTS: Final = ("rerank", "embed", "generator", "total", "rewrite")
 PERCENTILES: Final = ("p50", "p95", "p99")
 ENDS: Final = ("expected", "low", "high", "lowest", "highest")
 
