@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,10 @@ from trueval.golden.build.query_writing import LEDGER
 from trueval.models.hosted.account import Account
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult
+from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
+from trueval.tradeoff.runner.system_groups import _can_be_sent
 
 need("bm25s", extra="retrieval")
 need("openai", extra="judge")
@@ -172,8 +175,21 @@ def test_other_commands_and_sweeps_share_what_was_written(folder: Path, server: 
     assert plain["total"] == 0.0
     assert "rewrite" not in plain
     assert hyde["rewrite"] == hyde["total"] == pytest.approx(1000 * spent / 3, rel=1e-12)
-    sweep(folder / "sweep.toml", out=folder / "again", cache=cache)
+    with ThreadPoolExecutor(1) as pool:  # as workers elsewhere, which have no ledger
+        sweep(folder / "sweep.toml", out=folder / "again", cache=cache, executor=pool)
     assert len(server.seen) == 6
+
+
+def test_systems_whose_queries_a_model_writes_stay_with_the_owner_of_the_ledger(
+    folder: Path, server: ChatServer
+) -> None:
+    (folder / "sweep.toml").write_text(
+        '[corpus]\npath = "."\n[queries]\nrewrite = ["as is", "denoise", "hyde"]\njudge = "judge.toml"\n'
+        '[sparse]\ndepth = [3, 4]\n[measure]\nnames = "RR@3"\n[generate]\ncontexts = 1\n[latency]\nqueries = 0\n'
+    )
+    plan = SweepPlan.read(folder / "sweep.toml")
+    sent = {system.rewrite for system in plan.systems if _can_be_sent(system)}
+    assert sent == {"as is", "denoise"}
 
 
 def test_a_golden_set_searches_the_form_that_its_judge_writes(folder: Path, server: ChatServer) -> None:

@@ -165,9 +165,7 @@ def make_groups(
     """
     if executor is None or isinstance(executor, Threads):
         return {}
-    cuts = _cut(
-        {key: each for key, each in systems.items() if not maker.store.has(key) and _can_be_sent(each.settings)}
-    )
+    cuts = _cut({key: each for key, each in systems.items() if not maker.store.has(key) and _can_be_sent(each)})
     if len(cuts.first) + len(cuts.later) < 2:  # sending one would cost more
         return {}
     embedded = {key for wave in cuts for group in wave for key, each in group.items() if _embed(maker, each)}
@@ -253,12 +251,14 @@ def _index_of(settings: Settings) -> str:
     return json.dumps([settings["embed"] if table == "index" else None, spec], sort_keys=True)
 
 
-def _can_be_sent(settings: Settings) -> bool:
+def _can_be_sent(system: System) -> bool:
     """Whether a system up to its reranker needs no service, no engine, and no model but for embeddings."""
+    settings = system.settings
     hosted = "embed" in settings and is_hosted(settings["embed"]["model"])
     again = "repair" in settings and "rerank" not in settings
     kinds = (read_spec(settings[table][key])[0] for table, (key, *_) in SPECS.items() if table in settings)
-    return not (hosted or again or any(issubclass(each, Engine) for each in kinds))
+    # One process owns the ledger of what a model wrote.
+    return not (hosted or again or system.is_written_by_model or any(issubclass(each, Engine) for each in kinds))
 
 
 def _embed(maker: SystemBuilder, system: System) -> bool:
