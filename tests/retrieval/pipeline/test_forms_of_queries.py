@@ -23,6 +23,7 @@ from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult
+from trueval.retrieval.pipeline.rewriting import place_forms
 
 need("faiss", "bm25s", extra="retrieval")
 need("safetensors", extra="models")
@@ -193,6 +194,8 @@ def test_files_among_several_forms_are_found_from_the_file_of_the_pipeline(other
     assert "5 of 5 queries find nothing, such as 'q0'." in read.retrieve(made).stages[1].notes
     weighted = pipeline({**SPARSE, "fuse": {"method": "weighted"}}, f"as is + {other}").retrieve(made)
     assert weighted.run.documents.height == 5
+    with pytest.raises(InputError, match=r"a \+ b/other\.jsonl: its folder has ' \+ ' in its name"):
+        place_forms("as is + other.jsonl", Path("a + b"))
     lacking = replace(made, queries={"q9": "alpha"})
     with pytest.raises(InputError, match=r"other\.jsonl: 1 of 1 queries have no text there"):
         read.retrieve(lacking)

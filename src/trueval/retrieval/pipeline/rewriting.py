@@ -39,8 +39,16 @@ def is_written_before(way: str) -> bool:
 
 
 def place_forms(way: str, folder: Path) -> str:
-    """The value of [queries] rewrite with its files found from a folder; an absolute path stays as it is."""
-    return BETWEEN.join(form if form in (*FORMS, *MODEL_FORMS) else str(folder / form) for form in forms_of(way))
+    """The value of [queries] rewrite with its files found from a folder; an absolute path stays as it is.
+
+    Raises:
+        InputError: the path of a file would be read as two forms.
+    """
+    placed = [form if form in (*FORMS, *MODEL_FORMS) else str(folder / form) for form in forms_of(way)]
+    wrong = next((each for each in placed if BETWEEN in each), None)
+    if wrong is not None:
+        raise InputError(f"{wrong}: its folder has {BETWEEN!r} in its name, which stands between forms. Rename it.")
+    return BETWEEN.join(placed)
 
 
 def name_form(form: str) -> str:
