@@ -235,6 +235,8 @@ def test_several_forms_of_the_queries_are_systems_like_any_other(tmp_path: Path,
         timed = [stage["name"] for stage in told["stages"]]
         assert ("fuse" in timed) == (system.system.rewrite == fused or system.system.method.startswith("hybrid"))
         assert ("embed (asked.jsonl)" in timed) == (fused in system.system.name and "sparse" not in system.system.name)
+    memory = {each.system.name: each.about["memory"]["measured"] for each in found.systems}
+    assert memory["dense as is + asked.jsonl"] == memory["dense"]  # both forms search one index
     tokens = {each.system.name: each.about["tokens"]["query"] for each in found.systems}
     assert tokens["dense as is + asked.jsonl"] > tokens["dense"]  # a query is embedded in each of its forms
     seen.clear()

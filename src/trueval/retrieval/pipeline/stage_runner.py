@@ -30,7 +30,7 @@ from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion, weighted_fusio
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.fusion.union import replace_scores, together
 from trueval.retrieval.indexes.hits import Hits
-from trueval.retrieval.indexes.index import LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
+from trueval.retrieval.indexes.index import Index, LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
 from trueval.retrieval.indexes.repeated_calls import SearchSession
 from trueval.retrieval.indexes.vectors import rescore_hits, truncate_vectors
 from trueval.retrieval.pipeline.boost import FEATURES, lexical_boost
@@ -121,6 +121,11 @@ class StageRunner(StageKeys):
         for name, search in self.searches.items():
             if name not in self.opened:
                 self.opened[name] = openers[search.kind](self.begin(name), name)
+
+    @property
+    def indexes(self) -> list[Index | LocalIndex]:
+        """The open indexes, each once, also where several forms of the queries search it."""
+        return list({id(each.index): each.index for each in self.opened.values()}.values())
 
     def refine(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
         """A stage that takes candidates of earlier stages.

@@ -181,9 +181,7 @@ def _search_thinned(
         quality=float(np.nanmean(scores.values[scores.quality])),
         cut=share_cut(stages[-1].run, task.k),
         recall=_recall(work, stages[0].run) if stages[0].name == "dense" else None,
-        bytes=sum(
-            each.describe().bytes or 0 for each in {id(one.index): one.index for one in sessions.values()}.values()
-        ),
+        bytes=sum(each.describe().bytes or 0 for each in work.indexes),
         seconds=sum(
             _median_seconds(each, work.settings[DEPTHS[work.searches[name].kind]]["depth"])
             for name, each in sessions.items()

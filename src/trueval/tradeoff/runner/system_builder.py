@@ -282,7 +282,7 @@ class SystemBuilder:
         stages = self._stages(work)
         if placed is None:
             work.open()
-            memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
+            memory = memory_entry([each for each in work.indexes if isinstance(each, LocalIndex)])
             work.opened.clear()  # those of all systems together may not fit into memory
         else:
             memory = dict(placed.memory)
