@@ -78,7 +78,7 @@ def test_the_preset(trueval: Command, folder: Path) -> None:
         (("sets", "--reproduce", "table2"), 2, "one of: table1"),
         (("sets", "--reproduce", "table1", "-m", "RR"), 2, "the table decides it"),
         (("sets", "--reproduce", "table1", "--model", "m"), 2, "The models of the table are"),
-        (("sets/MIRACLReranking", "--preset", "paper"), 2, "give at least one, or --logits"),
+        (("sets/MIRACLReranking", "--preset", "paper"), 2, "or its --logits"),
         (("sets/MIRACLReranking", "--preset", "papers", "--model", "m"), 2, "A preset must be one of: paper"),
         (("--model", "m"), 2, "name the collection"),
         (("nowhere", "--reproduce", "table1"), 1, "Nothing of the table could be run"),
