@@ -28,6 +28,7 @@ GROUPS: Final = (
     "trueval.kinds",
     "trueval.measures",
     "trueval.readers",
+    "trueval.rewriters",
     "trueval.storages",
 )
 # Extras for developers of trueval itself.

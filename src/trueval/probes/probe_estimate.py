@@ -54,7 +54,7 @@ def estimate_noise(
             counts.add(work)
             if "embed" in work.settings:
                 counts.add_texts(work, "queries")  # their cosines are computed also where results are cached
-        return shared.before(counts.work())
+        return shared.with_questions(counts.work())
 
 
 def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iterator[Texts]:

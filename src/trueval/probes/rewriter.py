@@ -14,10 +14,11 @@ from trueval.golden.build.build import open_account
 from trueval.golden.build.build_estimate import announce, dry_run_of, estimate_stage
 from trueval.golden.build.golden_plan import read_judge
 from trueval.golden.build.judge_choice import make_judge
-from trueval.golden.build.pooling import rewrite
+from trueval.golden.build.pooling import rewrite, rewrite_questions
+from trueval.golden.build.query_writing import likely_texts, open_rewriting_ledger
 from trueval.golden.judge.concurrent_questions import Step
-from trueval.golden.judge.judge import Judge, Question, key_of
-from trueval.golden.judge.ledger import Ledger, open_existing_ledger, open_ledger
+from trueval.golden.judge.judge import Judge
+from trueval.golden.judge.ledger import Ledger
 from trueval.models.hosted.account import Account
 from trueval.models.missing_work import DryRun
 from trueval.probes.noise import draw_queries, raw_texts
@@ -26,7 +27,6 @@ from trueval.probes.probe_estimate import estimate_noise
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.rewriting import PLAIN_FORM
 
-LEDGER = "probe-noise.ledger.sqlite"
 CALLS = "probe-noise.calls.jsonl"
 UNWRITTEN = (
     "What the judge has not written yet is counted as long as what it rewrites: embedding and reranking it may cost "
@@ -61,7 +61,7 @@ class JudgeRewriter:
         judge, ledger = self._judge(), self.ledger
         if ledger is None:
             raise InputError("Rewriting needs a ledger of answers. Open it with make=True.")
-        announce(judge, self.account, estimate_stage(judge, ledger, "rewrite", _questions(texts)))
+        announce(judge, self.account, estimate_stage(judge, ledger, "rewrite", rewrite_questions(texts)))
         asked = {str(place): text for place, text in enumerate(texts)}
         found = rewrite(asked, PLAIN_FORM, judge, ledger, at_once=self.at_once, step=self.step)
         return list(found.texts.values())
@@ -75,7 +75,7 @@ class JudgeRewriter:
         if JUDGE not in design.denoised:
             return dry_run_of(estimate_noise(pipelines, collection, design, cache=self.cache), self.account)
         judge, texts = self._judge(), raw_texts(draw_queries(collection, design).queries, design)
-        asked = estimate_stage(judge, self.ledger, "rewrite", _questions(texts))
+        asked = estimate_stage(judge, self.ledger, "rewrite", rewrite_questions(texts))
         models = estimate_noise(pipelines, collection, design, rewriter=self._likely, cache=self.cache)
         if asked.calls:  # only the answer length, in the model's own tokens, limits what the judge writes
             models = [replace(each, exact=False, at_most=None if each.calls else each.at_most) for each in models]
@@ -83,9 +83,7 @@ class JudgeRewriter:
 
     def _likely(self, texts: Sequence[str]) -> list[str]:
         """The ledger's rewrite of each text; else a unique placeholder."""
-        judge = self._judge()
-        known = [None if self.ledger is None else self.ledger.find(key_of(judge, each)) for each in _questions(texts)]
-        return [f"{text} *" if found is None else found.text or text for text, found in zip(texts, known, strict=True)]
+        return likely_texts(self._judge(), self.ledger, texts, "*")
 
     def _judge(self) -> Judge:
         if self.judge is None:
@@ -93,10 +91,6 @@ class JudgeRewriter:
                 "Rewriting needs a judge. Name a model, or a TOML file with a table [judge], with --judge."
             )
         return self.judge
-
-
-def _questions(texts: Sequence[str]) -> list[Question]:
-    return [Question("rewrite", text, ()) for text in texts]
 
 
 @contextmanager
@@ -125,12 +119,7 @@ def open_rewriter(
         return
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())) if cache is None else cache
-        ledger: Ledger | None
-        if make:
-            folder.mkdir(parents=True, exist_ok=True)
-            ledger = stack.enter_context(open_ledger(folder / LEDGER))
-        else:
-            ledger = stack.enter_context(open_existing_ledger(folder / LEDGER))
+        ledger = stack.enter_context(open_rewriting_ledger(folder, make=make))
         plan = read_judge(named, {} if max_cost is None else {"max_cost": max_cost})
         account = open_account(folder / CALLS, plan.values["max_cost"])
         judge = make_judge(plan, collection, account)

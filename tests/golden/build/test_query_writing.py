@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.query_writing import LEDGER
 from trueval.models.hosted.account import Account
+from trueval.models.output_part import silent
+from trueval.probes.rewriter import open_rewriter
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult
 from trueval.tradeoff.config.plan import SweepPlan
+from trueval.tradeoff.diagnosis.corpus_growth import measure_growth
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 from trueval.tradeoff.runner.system_groups import _can_be_sent
@@ -178,6 +182,27 @@ def test_other_commands_and_sweeps_share_what_was_written(folder: Path, server: 
     with ThreadPoolExecutor(1) as pool:  # as workers elsewhere, which have no ledger
         sweep(folder / "sweep.toml", out=folder / "again", cache=cache, executor=pool)
     assert len(server.seen) == 6
+
+
+def test_no_command_asks_again_for_what_it_asked_itself(folder: Path, server: ChatServer) -> None:
+    """Without a cache, and where later work sees queries that are written already."""
+    made = pipeline(folder, "denoise + hyde")
+    tv.cuts(made.read_collection(), 1, pipeline=made)
+    assert len(server.seen) == 3
+    more = {f"more{number}": f"text {number} of a flow" for number in range(70)}
+    asked = replace(made.read_collection(), documents={**DOCUMENTS, **more})
+    measure_growth(asked, made.settings, asked.graded, "RR@3", 1, replicates=2)
+    assert len(server.seen) == 6
+
+
+def test_probes_and_pipelines_share_what_was_written(folder: Path, server: ChatServer) -> None:
+    run(folder, "model", folder / "cache")
+    assert len(server.seen) == 3
+    with open_rewriter(
+        str(folder / "judge.toml"), pipeline(folder, "model").read_collection(), folder / "cache", None, silent
+    ) as rewriter:
+        assert rewriter.rewrite(list(ASKED.values())) == [text.upper() for text in ASKED.values()]
+    assert len(server.seen) == 3
 
 
 def test_systems_whose_queries_a_model_writes_stay_with_the_owner_of_the_ledger(

@@ -17,13 +17,19 @@ from tests.retrieval.pipeline.test_pipeline import WORDS, Model
 import trueval as tv
 from trueval.collection import Collection
 from trueval.errors import InputError
+from trueval.judgments import Judgments
 from trueval.latency.latency import Protocol
+from trueval.models.hosted.account import Account
 from trueval.retrieval.cuts.tie_propagation import cut_pipeline
 from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion
 from trueval.retrieval.pipeline.config import settings_of_tables
-from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.pipeline import Pipeline, stages_of
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult
 from trueval.retrieval.pipeline.rewriting import place_forms
+from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
+from trueval.retrieval.pipeline.stage_runner import StageRunner
+from trueval.tradeoff.diagnosis.corpus_growth import measure_growth
+from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 
 need("faiss", "bm25s", extra="retrieval")
 need("safetensors", extra="models")
@@ -117,6 +123,32 @@ def test_the_reranker_sees_the_first_form(collection: Collection, other: Path, l
     shared = [row for row in found.run.frame.select("query_id", "doc_id", "score").rows() if row[:2] in scores]
     assert len(shared) > 10
     assert all(score == scores[query, doc] for query, doc, score in shared)
+
+
+@pytest.mark.parametrize("name", ["dense", "sparse", "hybrid"])
+def test_pipelines_that_share_their_work_search_their_own_form(
+    name: str, collection: Collection, other: Path, log: list[Any]
+) -> None:
+    """As in a probe of several pipelines: none may get the vectors or the list of another one's queries."""
+    made = [pipeline(SYSTEMS[name], way).settings for way in ("as is", str(other), f"{other} + as is", "denoise")]
+    with open_resources(None, Account(), kept=False) as shared:
+        together = [stages_of([StageRunner(collection, each, shared, nobody)])[0][-1].run for each in made]
+    for settings, run in zip(made, together, strict=True):
+        assert run.frame.equals(Pipeline(settings).retrieve(collection).run.frame)
+
+
+def test_losses_are_those_of_the_form_that_is_searched(collection: Collection, other: Path, log: list[Any]) -> None:
+    """An exact index loses nothing, in whatever form it is asked."""
+    judged = Judgments.from_dict({query: {f"d{place}": 1} for place, query in enumerate(collection.queries)})
+    for way in (str(other), f"{other} + as is"):
+        settings = pipeline({**EMBED, "index": {"depth": 12, "spec": "hnsw(M=16, efSearch=400)"}}, way).settings
+        steps = decompose_loss(collection, settings, judged, "R@12").steps
+        assert [step.recall.value for step in steps[:2] if step.recall is not None] == [1.0, 1.0]
+        more = {f"more{place}": text for place, text in enumerate(list(collection.documents.values()) * 2)}
+        larger = replace(collection, documents={**collection.documents, **more})
+        (whole,) = measure_growth(larger, settings, judged, "R@12", 5, replicates=1)[-1:]
+        assert whole.share == 1
+        assert whole.recall == 1.0
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -208,7 +208,7 @@ def test_queries_that_are_written_otherwise_are_other_systems(tmp_path: Path, se
 
 @pytest.mark.slow
 def test_several_forms_of_the_queries_are_systems_like_any_other(tmp_path: Path, seen: list[Any]):
-    fused = "as is + asked.jsonl"
+    fused = "asked.jsonl + as is"
     text = SMALL.replace("[pipeline]", f'[queries]\nrewrite = ["as is", "{fused}"]\n[pipeline]')
     text = text.replace("depth = [5, 10]", "depth = 5").replace("queries = 0", "queries = 2\nrepeats = 1")
     file, out = made.written(tmp_path, text), tmp_path / "out"
@@ -222,7 +222,7 @@ def test_several_forms_of_the_queries_are_systems_like_any_other(tmp_path: Path,
     assert embedded == made.DOCUMENTS + len(written)
     texts = read_inputs(found.plan).collections
     names = {each.system.name for each in found.systems}
-    assert {"dense", "dense as is + asked.jsonl", "sparse as is + asked.jsonl"} <= names
+    assert {"dense", "dense asked.jsonl + as is", "sparse asked.jsonl + as is"} <= names
     assert not found.failed
     about = {each["name"]: each for each in found.to_dict()["systems"]}
     for system in found.systems:
@@ -234,11 +234,12 @@ def test_several_forms_of_the_queries_are_systems_like_any_other(tmp_path: Path,
         assert str(tmp_path) not in json.dumps(told)
         timed = [stage["name"] for stage in told["stages"]]
         assert ("fuse" in timed) == (system.system.rewrite == fused or system.system.method.startswith("hybrid"))
-        assert ("embed (asked.jsonl)" in timed) == (fused in system.system.name and "sparse" not in system.system.name)
+        assert ("embed (as is)" in timed) == (fused in system.system.name and "sparse" not in system.system.name)
+    assert {each.recall["value"] for each in found.systems if each.recall is not None} == {1.0}  # of exact search
     memory = {each.system.name: each.about["memory"]["measured"] for each in found.systems}
-    assert memory["dense as is + asked.jsonl"] == memory["dense"]  # both forms search one index
+    assert memory["dense asked.jsonl + as is"] == memory["dense"]  # both forms search one index
     tokens = {each.system.name: each.about["tokens"]["query"] for each in found.systems}
-    assert tokens["dense as is + asked.jsonl"] > tokens["dense"]  # a query is embedded in each of its forms
+    assert tokens["dense asked.jsonl + as is"] > tokens["dense"]  # a query is embedded in each of its forms
     seen.clear()
     sweep(file, out=out)
     assert not seen

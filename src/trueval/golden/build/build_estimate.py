@@ -229,7 +229,7 @@ def estimate(
         ledger: ledger with earlier answers.
     """
     if plan.rewrite in MODEL_FORMS:
-        asked = rewrite_questions(collection.queries)
+        asked = rewrite_questions(collection.queries.values())
         yield estimate_stage(writer_of(judge, plan.rewrite), ledger, "rewrite", asked)
     task = _Tasks(plan, known, collection, judge, ledger)
     if "grade" in known.names:

@@ -147,7 +147,9 @@ class BuildRunner:
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             if by_judge:
-                asked = estimate_stage(writer_of(self.judge, way), self.ledger, "rewrite", rewrite_questions(queries))
+                asked = estimate_stage(
+                    writer_of(self.judge, way), self.ledger, "rewrite", rewrite_questions(queries.values())
+                )
                 announce(self.judge, self.account, asked)
             found = rewrite(queries, way, self.judge, self.ledger, at_once=self.at_once, step=step)
             rows = [{"_id": query, "text": text, "asked": queries[query]} for query, text in found.texts.items()]

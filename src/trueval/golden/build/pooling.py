@@ -5,7 +5,7 @@ P-B §3.4. The searches see the rewritten query; the judge sees the query as it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -87,15 +87,15 @@ def rewrite(
     if way not in MODEL_FORMS:
         found = rewritten(queries, way)
         return RewrittenQueries(found, notes=tuple(describe_losses(queries, found)))
-    asked = rewrite_questions(queries)
+    asked = rewrite_questions(queries.values())
     answers = ask_all(ledger, writer_of(judge, way), asked, at_once=at_once, step=step)
     texts, invalid = read_rewritten(queries, answers)
     return RewrittenQueries(texts, tuple(asked), tuple(answers), (*invalid, *describe_losses(queries, texts)))
 
 
-def rewrite_questions(queries: Mapping[str, str]) -> list[Question]:
-    """The question to a judge for each query that it writes anew."""
-    return [Question("rewrite", text, ()) for text in queries.values()]
+def rewrite_questions(texts: Iterable[str]) -> list[Question]:
+    """The question to a judge for each text that it writes anew."""
+    return [Question("rewrite", text, ()) for text in texts]
 
 
 def read_rewritten(

@@ -28,7 +28,7 @@ from trueval.golden.judge.judge import Judge, JudgeAnswer, key_of
 from trueval.golden.judge.ledger import Ledger, open_existing_ledger, open_ledger
 from trueval.models.hosted.account import Account, sum_costs
 from trueval.models.output_part import Step
-from trueval.retrieval.pipeline.model_forms import QueryForm
+from trueval.retrieval.pipeline.model_forms import MODEL, QueryForm, Rewriter
 
 LEDGER: Final = "rewriting.ledger.sqlite"
 
@@ -54,31 +54,37 @@ def write_queries(
     if plan.values["max_cost"] is not None:
         raise InputError(f"{judge}: max_cost of [judge] limits golden sets; for queries, --max-cost does. Remove it.")
     writer = writer_of(model_judge(plan.values, account), form)
-    with _open(cache, make=ask) as ledger:
-        missing = estimate_stage(writer, ledger, "rewrite", rewrite_questions(queries))
+    with open_rewriting_ledger(cache, make=ask) as ledger:
+        missing = estimate_stage(writer, ledger, "rewrite", rewrite_questions(queries.values()))
         if not ask:
-            return _likely(writer, form, queries, ledger)._replace(missing=missing if missing.calls else None)
+            texts = likely_texts(writer, ledger, list(queries.values()), f"({form})")
+            return QueryForm(dict(zip(queries, texts, strict=True)), missing=missing if missing.calls else None)
         if ledger is None:
             raise InputError("Queries are written into a ledger.")
         announce(writer, account, missing)
         answers = ask_all(
-            ledger, writer, rewrite_questions(queries), at_once=int(plan.values["concurrency"]), step=step
+            ledger, writer, rewrite_questions(queries.values()), at_once=int(plan.values["concurrency"]), step=step
         )
-    texts, notes = read_rewritten(queries, answers)
+    read, notes = read_rewritten(queries, answers)
     total = sum_costs(each.usage.cost for each in answers)
     return QueryForm(
-        texts,
+        read,
         {query: each.seconds for query, each in zip(queries, answers, strict=True)},
         None if total is None else total / len(answers),
         (_describe(form, plan.model, answers, total), *(f"{form}: {note}" for note in notes)),
     )
 
 
-def _likely(writer: Judge, form: str, queries: Mapping[str, str], ledger: Ledger | None) -> QueryForm:
-    """The queries as the ledger has them; others as a text of their own, about as long as the query."""
-    asked = zip(queries.items(), rewrite_questions(queries), strict=True)
-    known = [(query, text, ledger and ledger.find(key_of(writer, question))) for (query, text), question in asked]
-    return QueryForm({query: (found.text or text) if found else f"{text} ({form})" for query, text, found in known})
+def likely_texts(writer: Judge, ledger: Ledger | None, texts: Sequence[str], mark: str) -> list[str]:
+    """The texts as the ledger has them, to count work before anybody is asked.
+
+    Args:
+        ledger: None for none.
+        mark: what follows a text that nobody wrote yet, so that it is one of its own.
+    """
+    keys = [key_of(writer, each) for each in rewrite_questions(texts)]
+    known = [None if ledger is None else ledger.find(key) for key in keys]
+    return [f"{text} {mark}" if found is None else found.text or text for text, found in zip(texts, known, strict=True)]
 
 
 def _describe(form: str, model: str, answers: Sequence[JudgeAnswer], total: float | None) -> str:
@@ -89,7 +95,13 @@ def _describe(form: str, model: str, answers: Sequence[JudgeAnswer], total: floa
 
 
 @contextmanager
-def _open(cache: Path | None, *, make: bool) -> Iterator[Ledger | None]:
+def open_rewriting_ledger(cache: Path | None, *, make: bool) -> Iterator[Ledger | None]:
+    """Open the ledger of the queries that models wrote, which all commands with one cache share.
+
+    Args:
+        cache: its folder; None for a temporary one.
+        make: whether to create a missing one; if not, it is opened read-only, and None if there is none.
+    """
     if cache is None:
         with TemporaryDirectory() as folder, open_ledger(Path(folder) / LEDGER) as ledger:
             yield ledger
@@ -100,3 +112,6 @@ def _open(cache: Path | None, *, make: bool) -> Iterator[Ledger | None]:
     else:
         with open_existing_ledger(cache / LEDGER) as existing:
             yield existing
+
+
+REWRITER: Final = Rewriter(MODEL, write_queries)

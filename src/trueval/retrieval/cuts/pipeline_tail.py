@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -59,7 +60,8 @@ class Tail:
         uncut = {
             name: {**values, "depth": None} if name == "fuse" else values for name, values in work.settings.items()
         }
-        self.uncut = StageRunner(work.collection, uncut, work.shared, work.begin)
+        self.uncut = copy(work)  # its queries are written already
+        self.uncut.settings, self.uncut.notes = uncut, []
 
     def fuse(self, runs: Mapping[str, Run]) -> Run:
         """One run from those of the retrievers, not yet cut where they are fused."""

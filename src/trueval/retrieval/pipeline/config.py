@@ -173,6 +173,25 @@ def _check_spec(name: str, found: Settings, at: Where) -> None:
         )
 
 
+def with_search(settings: Settings, index: Mapping[str, Any], **embed: Any) -> Settings:
+    """The settings of a dense search alone, with the first form of the queries, as a pipeline begins.
+
+    Args:
+        settings: settings of a pipeline with [embed].
+        index: table of the index.
+        embed: keys of [embed] instead of those of the pipeline.
+
+    >>> both = {"queries": {"rewrite": "denoise + as is", "judge": None}, "embed": {"model": "m"}}
+    >>> with_search(both, {"spec": "flat"})["queries"]
+    {'rewrite': 'denoise', 'judge': None}
+    """
+    found: dict[str, Mapping[str, Any]] = {"embed": {**settings["embed"], **embed}, "index": index}
+    if "queries" in settings:
+        first, *_ = forms_of(settings["queries"]["rewrite"])
+        found["queries"] = {**settings["queries"], "rewrite": first}
+    return found
+
+
 def repaired_table(settings: Settings) -> str | None:
     """The table of the model that gives the last scores, which [repair] runs in float32; None for other scores.
 

@@ -3,7 +3,7 @@
 Who writes lies above this room, beside the judges of golden sets; it is found by its entry point, as views are:
 
     [project.entry-points."trueval.rewriters"]
-    model = "trueval.golden.build.query_writing:write_queries"
+    model = "trueval.golden.build.query_writing:REWRITER"
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from trueval.errors import InputError
 from trueval.models.hosted.account import Account
 from trueval.models.missing_work import MissingWork
 from trueval.models.output_part import Step
+from trueval.plugins import load_plugins
 
 GROUP: Final = "trueval.rewriters"
+MODEL: Final = "model"
 
 
 class QueryForm(NamedTuple):
@@ -40,8 +42,8 @@ class QueryForm(NamedTuple):
     missing: MissingWork | None = None
 
 
-class QueryWriter(Protocol):
-    """The function of the entry point."""
+class WriteQueries(Protocol):
+    """The function of a rewriter."""
 
     def __call__(
         self,
@@ -71,17 +73,27 @@ class QueryWriter(Protocol):
         ...
 
 
+class Rewriter(NamedTuple):
+    """The object of the entry point.
+
+    Attributes:
+        name: name of the entry point.
+        write: has a language model write queries.
+    """
+
+    name: str
+    write: WriteQueries
+
+
 @cache
-def find_writer() -> QueryWriter:
-    """The function that has a language model write queries.
+def find_writer() -> Rewriter:
+    """The rewriter of this installation.
 
     Raises:
-        InputError: the installation lacks it.
+        InputError: it lacks one.
+        PolicyError: a package brings one that cannot be had, or a second one.
     """
-    from importlib.metadata import entry_points  # reads the metadata of every installed package, so only on demand
-
-    found = {point.value: point for point in entry_points(group=GROUP, name="model")}
-    if not found:
-        raise InputError(f"This installation has no entry point 'model' of {GROUP}. Install trueval anew.")
-    writer: QueryWriter = next(iter(found.values())).load()
-    return writer
+    found = load_plugins(GROUP, Rewriter, ())
+    if MODEL not in found:
+        raise InputError(f"This installation has no entry point {MODEL!r} of {GROUP}. Install trueval anew.")
+    return found[MODEL]

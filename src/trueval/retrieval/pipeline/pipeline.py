@@ -262,7 +262,7 @@ class Pipeline:
         with open_resources(cache, Account(), kept=False, asks=False) as shared:
             counts = MissingOutputs(shared.outputs)
             counts.add(*self._runners(collection, shared, nobody))
-            return shared.before(counts.work())
+            return shared.with_questions(counts.work())
 
     @property
     def _scorings(self) -> tuple[str, ...]:

@@ -39,11 +39,11 @@ class StageResources:
         account: account of hosted models.
         executor: runs models elsewhere; None for here.
         models: settings → model.
-        vectors: settings of the model and hash of the texts → vectors.
+        vectors: settings of the model, and which texts in which form → vectors.
         seconds: the same keys → seconds that the vectors took.
         stages: key → stage.
         hashes: subject → hashes of texts or models.
-        forms: collection and form of its queries → that collection, and the one in that form.
+        forms: queries and form → these queries, and those in that form.
         asks: whether a model is asked for the forms that it writes; if not, texts that nobody wrote yet are others.
         missing: form → the questions that were not asked for it.
         written: form that a model wrote → what it wrote.
@@ -58,7 +58,7 @@ class StageResources:
     seconds: dict[str, float] = field(default_factory=dict)
     stages: dict[str, Stage] = field(default_factory=dict)
     hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    forms: dict[tuple[int, str], tuple[Collection, Collection]] = field(default_factory=dict)
+    forms: dict[tuple[int, str], tuple[Mapping[str, str], Mapping[str, str]]] = field(default_factory=dict)
     asks: bool = True
     missing: dict[str, MissingWork] = field(default_factory=dict)
     written: dict[str, QueryForm] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class StageResources:
     def rewritten(
         self, collection: Collection, way: str, judge: str | None = None, begin: Begin | None = None
     ) -> Collection:
-        """A collection whose queries are in another form, made once for all runs of a pipeline over it.
+        """A collection whose queries are in another form, written once for all pipelines that ask the same queries.
 
         Args:
             collection: documents and queries.
@@ -79,26 +79,25 @@ class StageResources:
         """
         if way == AS_IS:
             return collection
-        key = id(collection), way
-        if key not in self.forms:
-            texts = rewritten(collection.queries, way) if judge is None else self._write(collection, way, judge, begin)
-            found = replace(collection, queries=texts)
-            # With the collection itself, which must live as long as its id stands for it. The new one stays as it is.
-            self.forms[key], self.forms[id(found), way] = (collection, found), (found, found)
-        return self.forms[key][1]
+        queries = collection.queries
+        if (id(queries), way) not in self.forms:
+            texts = rewritten(queries, way) if judge is None else self._write(queries, way, judge, begin)
+            # With the queries themselves, which must live as long as their id stands for them.
+            self.forms[id(queries), way] = queries, texts
+        return replace(collection, queries=self.forms[id(queries), way][1])
 
-    def _write(self, collection: Collection, form: str, judge: str, begin: Begin | None) -> Mapping[str, str]:
-        """The queries of a collection as a language model writes them; what it wrote before is not asked again."""
+    def _write(self, queries: Mapping[str, str], form: str, judge: str, begin: Begin | None) -> Mapping[str, str]:
+        """Queries as a language model writes them; what it wrote before is not asked again."""
         step = (begin or nobody)(form) if self.asks else silent
-        found = find_writer()(
-            judge, form, collection.queries, cache=self.cache, account=self.account, step=step, ask=self.asks
+        found = find_writer().write(
+            judge, form, queries, cache=self.cache, account=self.account, step=step, ask=self.asks
         )
         self.written[form] = found
         if found.missing is not None:
             self.missing[form] = found.missing
         return found.texts
 
-    def before(self, work: list[MissingWork]) -> list[MissingWork]:
+    def with_questions(self, work: list[MissingWork]) -> list[MissingWork]:
         """The questions that were not asked, and the work with their answers, which nobody knows yet."""
         if not self.missing:
             return work

@@ -412,9 +412,8 @@ class StageRunner(StageKeys):
 
     def _vectors(self, model: object, name: str, step: Step, search: Search | None = None) -> NDArray[Any]:
         """Embeddings in the form that the index takes, of queries as a search has them; None for the first."""
-        collection = self.collection if search is None else search.collection
-        form = self.form if search is None else search.form
-        rows = self._embed(model, name, getattr(collection, name), "" if form == self.form else form, step)
+        collection, form = (self.collection, self.form) if search is None else (search.collection, search.form)
+        rows = self._embed(model, name, getattr(collection, name), form, step)
         dimension = self.settings["embed"]["dimension"]
         # A service truncates them itself.
         return (
@@ -425,7 +424,7 @@ class StageRunner(StageKeys):
 
     def _embed(self, model: Any, name: str, texts: Mapping[str, str], form: str, step: Step) -> NDArray[Any]:
         reuse = self.reuse("embed")
-        key = key_of(settings_of(model), name, reuse, *([form] if form and name == "queries" else []))
+        key = key_of(settings_of(model), name, reuse, form if name == "queries" else "")
         if key not in self.shared.vectors:
             ids = ids_in_order(texts)
             called = LazyList(len(ids), lambda at: f"{ids[at]!r} of the {name}")

@@ -25,7 +25,7 @@ from trueval.policy.policy import Policy
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.indexes.index import make_index, read_spec
 from trueval.retrieval.indexes.repeated_calls import SearchSession
-from trueval.retrieval.pipeline.config import STAGES, Settings, set_scoring
+from trueval.retrieval.pipeline.config import STAGES, Settings, set_scoring, with_search
 from trueval.retrieval.pipeline.stage_keys import DEPTHS
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody
 from trueval.retrieval.pipeline.stage_runner import StageRunner
@@ -206,8 +206,8 @@ def _recall(work: StageRunner, run: Run) -> float | None:
         return None
     depth = work.settings["index"]["depth"]
     exact = {"spec": EXACT, "depth": depth + BELOW, "scoring": "index"}
-    settings = {"embed": work.settings["embed"], "index": exact}
-    other = StageRunner(work.collection, settings, replace(work.shared, stages={}), nobody)
+    asked = replace(work.collection, queries=work.asked)
+    other = StageRunner(asked, with_search(work.settings, exact), replace(work.shared, stages={}), nobody)
     return float(recall(run, other.stage("dense", other.dense).run, depth).mean())
 
 

@@ -33,7 +33,7 @@ from trueval.models.pair_scores import MODEL
 from trueval.policy.policy import Policy
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, set_scoring
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, set_scoring, with_search
 from trueval.retrieval.pipeline.pipeline import stages_of
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
@@ -277,7 +277,7 @@ def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Se
         deeper: number of documents below the depth of the pipeline.
     """
     index = {"spec": rung.spec, "depth": settings["index"]["depth"] + deeper, "scoring": rung.scoring}
-    return {"embed": {**settings["embed"], "dimension": rung.dimension}, "index": index}
+    return with_search(settings, index, dimension=rung.dimension)
 
 
 def cut(run: Run, depth: int) -> Run:

@@ -31,7 +31,7 @@ from trueval.numerics import or_null
 from trueval.policy.policy import Policy
 from trueval.retrieval.indexes.index import LocalIndex, read_spec
 from trueval.retrieval.indexes.repeated_calls import SearchSession
-from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, set_scoring
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, set_scoring, with_search
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
@@ -301,7 +301,7 @@ class _Trial:
         _, *others = rungs(settings, len(work(settings).collection.documents))
         # The graph's own vectors, since no search effort recovers truncated dimensions.
         first = SearchMethod(EXACT, "flat", settings["embed"]["dimension"], "index")
-        depth, built = settings["index"]["depth"], work({name: settings[name] for name in ("embed", "index")})
+        depth, built = settings["index"]["depth"], work(with_search(settings, settings["index"]))
         whole = work(rung_settings(settings, first, BELOW))
         exact = whole.dense(whole.begin("exact"))
         built.dense(built.begin("dense"))

@@ -34,7 +34,7 @@ from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.fusion.union import replace_scores, together
 from trueval.retrieval.indexes.index import LocalIndex, make_index, read_spec
 from trueval.retrieval.pipeline.cache_keys import key_of
-from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, set_scoring
+from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, set_scoring, with_search
 from trueval.retrieval.pipeline.pipeline_result import Stage, without_folders
 from trueval.retrieval.pipeline.rerank import rerank
 from trueval.retrieval.pipeline.rewriting import name_forms
@@ -386,9 +386,7 @@ class SystemBuilder:
         depth = settings["index"]["depth"]
         # A few documents deeper, to detect a tie group cut by the depth.
         index = {"spec": EXACT, "depth": depth + BELOW, "scoring": "index"}
-        work = self._work(
-            waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
-        )
+        work = self._work(waiting.system, with_search(settings, index), f"{waiting.system.name}: exact ")
         exact = work.stage("dense", work.dense)
         return {"of": EXACT, "depth": depth, "shares": recall(dense.run, exact.run, depth).tolist()}
 
