@@ -8,7 +8,7 @@ import pytest
 from examples.make_sample_runs import make_runs
 from tests.cli.conftest import Outcome
 
-from trueval.cli import demo as demo_module
+from trueval.cli import demo_model
 from trueval.cli.demo import MEASURES, RUNS, SAMPLE
 from trueval.cli.demo_model import model_is_here
 
@@ -17,7 +17,7 @@ Command = Callable[..., Outcome]
 
 @pytest.fixture
 def without_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_module, "model_is_here", lambda: False)
+    monkeypatch.setattr(demo_model, "model_is_here", lambda: False)
 
 
 def test_the_runs_of_the_sample_are_what_the_script_makes() -> None:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trueval.cli.demo_model import CACHE, MODEL, model_is_here, run_demo_model
-from trueval.cli.demo_retrieve import retrieval_is_here, retrieve_demo
 from trueval.cli.details import Details
 from trueval.cli.long_work import bars
 from trueval.cli.output import PAGE, check_folder, save, show, talk
@@ -37,6 +35,8 @@ def demo(
 
     Example: trueval demo
     """
+    from trueval.cli.demo_model import model_is_here
+    from trueval.cli.demo_retrieve import retrieval_is_here
     from trueval.comparison.compare import compare
     from trueval.comparison.views.kind import COMPARE
     from trueval.evaluation.views.details import DETAILS
@@ -76,6 +76,7 @@ def show_model(folder: Path) -> None:
     Args:
         folder: of the results.
     """
+    from trueval.cli.demo_model import MODEL, run_demo_model
     from trueval.precision.views.kind import PRECISION
 
     typer.echo(f"\n{MODEL} over the sample, in bfloat16 and in float32 (trueval precision audit)")
@@ -91,6 +92,8 @@ def show_retrieval(folder: Path) -> None:
     Args:
         folder: of the results.
     """
+    from trueval.cli.demo_model import CACHE, MODEL
+    from trueval.cli.demo_retrieve import retrieve_demo
     from trueval.retrieval.views.kind import RETRIEVE
 
     typer.echo(f"\nA run made now, by BM25 and {MODEL} fused by ranks (trueval retrieve)")
