@@ -204,6 +204,7 @@ def test_one_form_of_one_index_is_asked_for_k_itself(collection: Collection) -> 
     ("tables", "told"),
     [
         ({**SPARSE, "queries": {"rewrite": "as is + as is"}}, "names a form twice"),
+        ({**SPARSE, "queries": {"rewrite": " + denoise"}}, "stands between two forms"),
         ({**SPARSE, "queries": {"rewrite": "as is + a/q.jsonl + b/q.jsonl"}}, "by the names of their files"),
         ({**SPARSE, "queries": {"rewrite": "as is + hyde"}}, "is written by a language model"),
         ({**SPARSE, "queries": {"rewrite": "as is"}, "fuse": {}}, r"\[fuse\] makes one run of several"),

@@ -26,7 +26,7 @@ from trueval.models.pair_scores import FINISHED, MODEL
 from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.pipeline.rewriting import AS_IS, MODEL_FORMS, forms_of, name_form, place_forms
+from trueval.retrieval.pipeline.rewriting import AS_IS, BETWEEN, MODEL_FORMS, forms_of, name_form, place_forms
 from trueval.retrieval.pipeline.router import Router
 from trueval.retrieval.pipeline.router_file import check_pipeline, read_router_file
 
@@ -135,6 +135,8 @@ def _check_queries(found: Settings, at: Where) -> None:
     """Refuse a form of the queries that is named twice, and one that a model writes where none is named."""
     queries = found.get("queries", {})
     forms = forms_of(queries.get("rewrite", AS_IS))
+    if "" in forms:
+        raise at("queries", "rewrite").error(f"{BETWEEN!r} stands between two forms. Name one on each side of it.")
     if len(set(forms)) < len(forms):
         raise at("queries", "rewrite").error(f"{' + '.join(forms)} names a form twice. Name each once.")
     names = list(map(name_form, forms))
