@@ -275,7 +275,7 @@ def every(folder: Path) -> list[Shown]:
     os.environ |= {**settings, "NO_COLOR": "1", "TERM": "dumb"}
     os.chdir(folder)
     shown = []
-    with mock.patch("trueval.cli.demo.model_is_here", return_value=False):  # a model takes a minute
+    with mock.patch("trueval.cli.demo_model.model_is_here", return_value=False):  # a model takes a minute
         for line in LINES:
             if isinstance(line, str):
                 shown.append(run(line))
