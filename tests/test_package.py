@@ -59,6 +59,7 @@ FACE = [
     "generate_answers",
     "judge_answers",
     "leaderboard",
+    "make_nuggets",
     "next_labels",
     "parse",
     "power",
@@ -94,7 +95,7 @@ VERBS = {
     "frontier": {"frontier"},
     "route": {"check_drift"},
     "golden": {"build_golden", "correct", "next_labels"},
-    "answers": {f"{name}_answers" for name in ANSWERS},
+    "answers": {"make_nuggets" if name == "nuggets" else f"{name}_answers" for name in ANSWERS},
 }
 NO_VERB = {"check", "report", "chunk", "demo", "doctor", "cache", "schema", "help", "init"}
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow", "pydantic")

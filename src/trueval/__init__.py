@@ -45,6 +45,7 @@ __all__ = [
     "generate_answers",
     "judge_answers",
     "leaderboard",
+    "make_nuggets",
     "next_labels",
     "parse",
     "power",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from trueval.answers.generation.brittle_answers import brittle_answers
     from trueval.answers.generation.generate_answers import generate_answers
     from trueval.answers.judge_answers import judge_answers
+    from trueval.answers.make_nuggets import make_nuggets
     from trueval.answers.validation.answer_stress import stress_answers
     from trueval.collection import Collection
     from trueval.comparison.budget.doubt_budget import budget
@@ -151,6 +153,7 @@ _HOMES = {
     "generate_answers": "trueval.answers.generation.generate_answers",
     "judge_answers": "trueval.answers.judge_answers",
     "leaderboard": "trueval.comparison.leaderboard.board",
+    "make_nuggets": "trueval.answers.make_nuggets",
     "next_labels": "trueval.golden.audit.sampling.next_labels",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",

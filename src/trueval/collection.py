@@ -242,6 +242,23 @@ def _index_candidates(
     return Candidates(kind, tuple(kept), doc_ids, tuple(kept.values()), tuple(notes))
 
 
+def relevant_documents(judgments: Judgments, documents: Container[str], rel: float) -> dict[str, tuple[str, ...]]:
+    """Query id → its documents of at least a grade that have a text, best grade first, then by id.
+
+    Args:
+        documents: ids with a text.
+        rel: least grade of a relevant document.
+
+    >>> relevant_documents(Judgments.from_dict({"q": {"a": 1, "b": 2, "c": 0, "d": 2}}), {"a", "b", "c"}, 1)
+    {'q': ('b', 'a')}
+    """
+    found: dict[str, list[tuple[float, str]]] = {}
+    for query, document, grade in judgments.frame.select("query_id", "doc_id", "grade").iter_rows():
+        if grade >= rel and document in documents:
+            found.setdefault(query, []).append((-grade, document))
+    return {query: tuple(document for _, document in sorted(each)) for query, each in found.items()}
+
+
 def place_beside(file: Path, place: str) -> str:
     """Resolve the place of a collection named in a file: a folder relative to that file, or a library name.
 

@@ -45,6 +45,8 @@ class Seen(NamedTuple):
             "step-back": "prepare a second query",
             "hyde": "prepare a search by meaning",
             "write": "You write a question",
+            "nuggets": "You list what a good answer",
+            "importance": "how much statements matter",
         }
         return next((task for task, phrase in phrases.items() if phrase in system), "grade")
 
@@ -66,6 +68,7 @@ class ChatServer:
     def __init__(self, grade: Callable[[str, str], int]) -> None:
         self.grade = grade
         self.write: Callable[[Seen], str] = lambda seen: json.dumps({"question": "what?", "answer": ""})
+        self.list_nuggets: Callable[[Seen], list[str]] = lambda seen: [*seen.passages]
         self.known: dict[str, str] = {}  # query → what the model adds to it for hyde
         self.seen: list[Seen] = []
         self.troubles: list[Trouble] = []
@@ -107,6 +110,8 @@ class ChatServer:
     def written(self, seen: Seen) -> str:
         if seen.task == "write":
             return self.write(seen)
+        if seen.task == "nuggets":
+            return json.dumps({"nuggets": self.list_nuggets(seen)})
         if seen.task == "rewrite":
             return json.dumps({"query": seen.query.upper()})
         if seen.task in ("step-back", "hyde"):

@@ -136,13 +136,63 @@ def _notes(answers: Sequence[LoggedAnswer]) -> Iterator[str]:
         "no reference is given: measures against it are not known for": [a for a in answers if not a.reference_claims],
         "the answer is empty in": [a for a in answers if not a.claims],
         "an answer cites a passage that was not given, which supports nothing, in": [
-            a for a in answers if any(-1 in claim.citations for claim in a.claims)
+            a for a in answers if a.passages is not None and any(-1 in claim.citations for claim in a.claims)
         ],
     }
     for words, found in lacks.items():
         if found:
             told = count_phrase(len(found), "question", "questions")
             yield f"{words} {told} of {len(answers)}, such as {found[0].query!r}."
+
+
+def row_of(answer: LoggedAnswer, cluster: str | None = None) -> dict[str, Any]:
+    """An answer as an object of a log, by our own keys, which `read_answers` reads as it was.
+
+    Args:
+        cluster: of the question; None without one.
+    """
+    claims = [{"text": each.text, "citations": [at + 1 for at in each.citations]} for each in answer.claims]
+    row = {
+        "query_id": answer.query,
+        "question": answer.question,
+        "answer": answer.text,
+        "claims": claims,
+        "contexts": None if answer.passages is None else [each._asdict() for each in answer.passages],
+        "reference": [*answer.references] or None,
+        "nuggets": [nugget_row(each) for each in answer.reference_claims],
+        ABSTAINED: answer.abstained,
+        ANSWERABLE: answer.answerable,
+        CLUSTER: cluster,
+        "model": answer.model or None,
+    }
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def nugget_row(nugget: ReferenceClaim) -> dict[str, str]:
+    """A nugget as logs and nuggetizer write it."""
+    return {"text": nugget.text, **({"importance": nugget.importance} if nugget.importance else {})}
+
+
+def read_nuggets(source: Source) -> dict[str, tuple[ReferenceClaim, ...]]:
+    """Read nuggets of questions, one object a question, as nuggetizer and TREC RAG write them.
+
+    Args:
+        source: a path, "-" for standard input, or an open file: JSON lines, or a list of objects.
+
+    Returns:
+        Id of a question → its nuggets.
+
+    Raises:
+        InputError: a line is bad, or a question is there twice; with file, line and key.
+    """
+    found: dict[str, tuple[ReferenceClaim, ...]] = {}
+    for row in unread_lines(read_content(source)):
+        line = _Line(row)
+        query = line.nuggets_of()
+        if query in found:
+            raise row.place.error(f"question {query!r} is there twice. Write one line for each question.")
+        found[query] = line.nuggets() or ()
+    return found
 
 
 class _Line:
@@ -162,10 +212,8 @@ class _Line:
         if own is not None:
             claims = tuple(self._claim(item, own.key, passages, 1) for item in self._items(own))
         references = self._references()
-        given = self._first(NUGGET_KEYS)
-        if given is not None:
-            nuggets = tuple(self._nugget(item, given.key) for item in self._items(given))
-        else:
+        nuggets = self.nuggets()
+        if nuggets is None:
             sentences = split_claims(references[0], count) if references else ()
             nuggets = tuple(ReferenceClaim(each.text) for each in sentences)
         return LoggedAnswer(
@@ -180,6 +228,27 @@ class _Line:
             self._flag(ANSWERABLE),
             self._model(),
         )
+
+    def nuggets(self) -> tuple[ReferenceClaim, ...] | None:
+        """The nuggets that the object holds; None without any key of them."""
+        given = self._first(NUGGET_KEYS)
+        return None if given is None else tuple(self._nugget(item, given.key) for item in self._items(given))
+
+    def nuggets_of(self) -> str:
+        """The id of the question whose nuggets the object holds.
+
+        Raises:
+            InputError: there is none, or there are no nuggets.
+        """
+        key = next((key for key in (*ID_KEYS, "query") if self.values.get(key) is not None), None)
+        query = None if key is None else self.optional_id(key)
+        if query is None or self._first(NUGGET_KEYS) is None:
+            keys = ", ".join(map(repr, self.values)) or "none"
+            raise self.place.error(
+                f'a line must be an object with the id of a question, such as "query_id", and "nuggets". Got the keys '
+                f"{keys}. Correct it."
+            )
+        return query
 
     def optional_id(self, key: str) -> str | None:
         """The id under a key; None without one.

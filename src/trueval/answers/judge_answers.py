@@ -273,13 +273,13 @@ def _of_answer(
         slots = {text: texts_of(original, cells[0]) for text, cells in by_text.items()}
         texts = sorted(by_text, key=lambda text: text_hash([slots[text][1]]))
         for sample in range(grading.rounds):
-            shuffled = _shuffle(texts, slots[texts[0]][0], sample, grading.seed)
+            shuffled = shuffle_texts(texts, slots[texts[0]][0], sample, grading.seed)
             for start in range(0, len(shuffled), grading.batch):
                 shown = tuple(shuffled[start : start + grading.batch])
                 yield AskedCells(Question("grade", claim, shown, sample), tuple(tuple(by_text[each]) for each in shown))
 
 
-def _shuffle(texts: Sequence[str], claim: str, sample: int, seed: int) -> list[str]:
+def shuffle_texts(texts: Sequence[str], claim: str, sample: int, seed: int) -> list[str]:
     """Texts, sorted by their hash, in an order that seed, repetition and claim decide."""
     about = json.dumps([seed, sample, text_hash([claim])]).encode()
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(about).digest()[:8], "big"))

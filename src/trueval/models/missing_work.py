@@ -34,6 +34,8 @@ UNITS: Final = {
     "question-one": _PASSAGES,
     "question-several": _PASSAGES,
     "question-none": _PASSAGES,
+    "nuggets": _PASSAGES,
+    "importance": ("nugget", "nuggets"),
 }
 NOTHING: Final = "Nothing goes through a model: all outputs are in the cache."
 

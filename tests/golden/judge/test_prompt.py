@@ -13,11 +13,11 @@ def test_the_prompts_of_the_package() -> None:
     found = prompts_for("grade-1-5")
     assert [each.name for each in found.values()] == [
         *("grade-1-5.v1", "order.v1", "rewrite.v1"),
-        *("question-one.v1", "question-several.v1", "question-none.v1", "answer.v1"),
+        *("question-one.v1", "question-several.v1", "question-none.v1", "answer.v1", "nuggets.v1"),
     ]
     assert found["grade"].grades == {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}
     assert read_prompt("grade-1-5", "grade") == read_prompt("grade-1-5.v1", "grade")
-    assert len({each.sha256 for each in found.values()}) == 7
+    assert len({each.sha256 for each in found.values()}) == 8
 
 
 @pytest.mark.parametrize(

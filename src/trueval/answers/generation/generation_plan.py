@@ -23,7 +23,7 @@ from trueval.answers.answer_logs import ANSWERABLE, CLUSTER, NUGGET_KEYS, REFERE
 from trueval.answers.answer_measures import MEASURES, find_measures
 from trueval.answers.generation.asked_questions import AskedQuestion, GenerationInputs, RankedDocument
 from trueval.answers.generation.generation_tables import AnswersFile
-from trueval.collection import Collection, place_beside
+from trueval.collection import Collection, place_beside, relevant_documents
 from trueval.comparison.resampling.resampled_sums import sample
 from trueval.errors import InputError, MeasureError, Place
 from trueval.files.json.context_logs import unread_lines
@@ -121,7 +121,7 @@ class GenerationPlan:
         questions = _questions(run, texts, judgments, about, asked["rel"])
         there = {*run.query_ids.to_list(), *run.empty}
         strange = [query for query in there if query not in texts.queries]
-        absent = [query for query in _gold(judgments, texts, asked["rel"]) if query not in there]
+        absent = [query for query in relevant_documents(judgments, texts.documents, asked["rel"]) if query not in there]
         if not questions:
             raise Place(asked["run"]).error(f"no question of the run is in {self.corpus}. Name the run of this corpus.")
         drawn = {*sample([each.query for each in questions], asked["sample"], asked["seed"])}
@@ -185,7 +185,7 @@ def _questions(
 ) -> tuple[AskedQuestion, ...]:
     lists = rank_lists(run)
     ids, scores = lists.documents["doc_id"].to_list(), lists.documents["score"].to_list()
-    gold = _gold(judgments, texts, rel)
+    gold = relevant_documents(judgments, texts.documents, rel)
     judged: dict[str, set[str]] = {}
     for query, document, grade in judgments.frame.select("query_id", "doc_id", "grade").iter_rows():
         if grade >= 0:
@@ -215,15 +215,6 @@ def _questions(
             )
         )
     return tuple(found)
-
-
-def _gold(judgments: Judgments, texts: Collection, rel: float) -> dict[str, tuple[str, ...]]:
-    """Question → documents with a text that hold its answer, best grade first."""
-    found: dict[str, list[tuple[float, str]]] = {}
-    for query, document, grade in judgments.frame.select("query_id", "doc_id", "grade").iter_rows():
-        if grade >= rel and document in texts.documents:
-            found.setdefault(query, []).append((-grade, document))
-    return {query: tuple(document for _, document in sorted(each)) for query, each in found.items()}
 
 
 def read_references(path: str) -> dict[str, dict[str, object]]:

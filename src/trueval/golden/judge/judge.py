@@ -17,12 +17,16 @@ from trueval.collection import text_hash
 # Part of every key: raising it asks all questions anew. 1: first version.
 FORMAT: Final = 1
 
-Task: TypeAlias = Literal["grade", "order", "rewrite", "question-one", "question-several", "question-none", "answer"]
+Task: TypeAlias = Literal[
+    "grade", "order", "rewrite", "question-one", "question-several", "question-none", "answer", "nuggets"
+]
 # Tasks that write a question about the passages they show.
 WRITING: Final[tuple[Task, ...]] = ("question-one", "question-several", "question-none")
 # The task of a generator, which is asked through the same ledger: an answer to the query from the passages, as text.
 ANSWERING: Final[Task] = "answer"
-TASKS: Final[tuple[Task, ...]] = ("grade", "order", "rewrite", *WRITING, ANSWERING)
+# Statements of the passages that a good answer to the query makes.
+NUGGETS: Final[Task] = "nuggets"
+TASKS: Final[tuple[Task, ...]] = ("grade", "order", "rewrite", *WRITING, ANSWERING, NUGGETS)
 
 
 class Question(NamedTuple):
@@ -31,8 +35,10 @@ class Question(NamedTuple):
     Attributes:
         task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", a reworded query; of
             WRITING, a question that one passage, or only several together, or none of them answers; "answer", an
-            answer to the query, from the passages if there are any.
-        query: text of the query; where a question is written, words that it must not use, or "".
+            answer to the query, from the passages if there are any; "nuggets", statements of the passages that a good
+            answer to the query makes.
+        query: text of the query, and for nuggets below it those that there are; where a question is written, words
+            that it must not use, or "".
         passages: [slot] texts, in the order in which the judge sees them; slots count from 0.
         sample: number that distinguishes repetitions of the same question.
     """
@@ -74,8 +80,8 @@ class JudgeAnswer(NamedTuple):
     Attributes:
         labels: [slot] labels, for a grading question; None for a passage without a valid grade.
         order: slots, best first, for an ordering question; empty if none is valid.
-        text: reworded query; or a written question, and after a line feed its answer; or the answer of a generator; ""
-            if there is none.
+        text: reworded query; or a written question, and after a line feed its answer; or the answer of a generator; or
+            nuggets, one a line; "" if there is none.
         raw: verbatim response, followed by that of a repair; of a generator, by the moments of its tokens as JSON.
         problems: invalid parts, one line each.
         model: name of the model as reported by the server.

@@ -19,7 +19,7 @@ import numpy as np
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError
-from trueval.golden.judge.judge import ANSWERING, WRITING, JudgeAnswer, JudgeLabel, Question, Task, key_for
+from trueval.golden.judge.judge import ANSWERING, NUGGETS, WRITING, JudgeAnswer, JudgeLabel, Question, Task, key_for
 from trueval.golden.judge.ledger import Ledger
 
 
@@ -104,6 +104,8 @@ class LabelJudge:
             raise InputError(f"{self.name}: labels write no questions. Name a model as the judge.")
         if question.task == ANSWERING:
             raise InputError(f"{self.name}: labels answer no questions. Name a generator.")
+        if question.task == NUGGETS:
+            raise InputError(f"{self.name}: labels write no nuggets. Name a model as the judge.")
         if question.task == "rewrite":
             raise InputError(f"{self.name}: labels know no other words for a query. Choose another rewrite.")
         values = self._values(question)

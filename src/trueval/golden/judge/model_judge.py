@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from trueval.errors import InputError, PolicyError
-from trueval.golden.judge.judge import ANSWERING, WRITING, JudgeAnswer, JudgeUsage, Question, Task
+from trueval.golden.judge.judge import ANSWERING, NUGGETS, WRITING, JudgeAnswer, JudgeUsage, Question, Task
 from trueval.golden.judge.prompt import Prompt, messages, read_prompt, sendable
 from trueval.golden.judge.responses import ParsedResponse, merge_responses, parse, schema
 from trueval.models.hosted.account import Account
@@ -37,6 +37,7 @@ TOKENS_OUT: Final = {
     "order": (4, 20),
     "rewrite": (0, 80),
     ANSWERING: (0, 120),
+    NUGGETS: (40, 20),
     **dict.fromkeys(WRITING, (0, 80)),
 }
 AROUND: Final = 256  # tokens that a server may put around the messages of a call

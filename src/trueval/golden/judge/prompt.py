@@ -24,10 +24,12 @@ from typing import Final
 
 from trueval.errors import InputError, nearest
 from trueval.files.toml import Toml
-from trueval.golden.judge.judge import ANSWERING, TASKS, WRITING, Question, Task
+from trueval.golden.judge.judge import ANSWERING, NUGGETS, TASKS, WRITING, Question, Task
 
 RUBRIC: Final = (1, 5)
 _GRADES: Final = 100
+# What is asked for below the passages.
+_WANTED: Final[Mapping[str, str]] = {ANSWERING: "Answer the question", NUGGETS: "List the nuggets"}
 # Phrases that address a judge rather than a reader. They do not affect grades: matches are counted and shown.
 _SPEAKS: Final = re.compile(
     r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|above|prior|instructions?)\b"
@@ -128,7 +130,7 @@ def messages(
     shown += [] if writes else [f"The {name}:\n{_between(marker, 'query', question.query)}"]
     shown += [_between(marker, f"passage {slot}", text) for slot, text in enumerate(question.passages, start=1)]
     if question.passages:
-        wanted = "Write one question" if writes else "Answer the question" if answers else "Answer for all of them"
+        wanted = "Write one question" if writes else _WANTED.get(question.task, "Answer for all of them")
         shown.append(f"These were {len(question.passages)} passages. {wanted}.")
     return [{"role": "system", "content": prompt.text}, {"role": "user", "content": "\n\n".join(shown)}]
 

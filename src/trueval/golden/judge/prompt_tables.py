@@ -15,7 +15,7 @@ class PromptFile(Table):
     """The instructions of a judge."""
 
     task: Literal[
-        "repair", "grade", "order", "rewrite", "question-one", "question-several", "question-none", "answer"
+        "repair", "grade", "order", "rewrite", "question-one", "question-several", "question-none", "answer", "nuggets"
     ] = key(..., "what the judge, or the generator, is asked for")
     text: Annotated[str, Field(pattern=r"\S")] = key(..., "what the judge is told")
     scale: Ends = key((1, 5), "the lowest and the highest grade")

@@ -6,6 +6,7 @@ The requested form (as a JSON schema, where the server supports one):
     order    {"order": [3, 1, 2]}
     rewrite  {"query": "..."}
     question {"question": "...", "answer": "..."}    both empty where the passages allow none
+    nuggets  {"nuggets": ["...", ...]}               empty where the passages hold none
 
 Passages are numbered from 1, as shown. An invalid entry affects only its own passage; a passage that appears twice has
 no grade, since it is ambiguous.
@@ -19,11 +20,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from trueval.golden.judge.judge import WRITING, JudgeLabel, Question
+from trueval.golden.judge.judge import NUGGETS, WRITING, JudgeLabel, Question
 from trueval.golden.judge.prompt import Prompt, sendable
 
 REASON: Final = 2_000  # maximum number of characters of a reason, and of the answer to a written question
-ASKED: Final = 500  # maximum number of characters of a written question: more is a copy of its passage
+ASKED: Final = 500  # maximum number of characters of a written question or a nugget: more is a copy of its passage
+# Key of a response, by task; that of a written question otherwise.
+_NAMES: Final = {"grade": "passages", "order": "order", "rewrite": "query", NUGGETS: "nuggets"}
 _FENCE: Final = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?```\s*", re.DOTALL)
 
 
@@ -33,7 +36,7 @@ class ParsedResponse(NamedTuple):
     Attributes:
         labels: [slot] labels, for a grading question; None if there is no valid one.
         order: slots, best first.
-        text: reworded query; or a written question, and after a line feed its answer.
+        text: reworded query; or a written question, and after a line feed its answer; or nuggets, one a line.
         problems: one line each; empty if everything is valid.
     """
 
@@ -56,6 +59,8 @@ def schema(question: Question, prompt: Prompt) -> dict[str, object]:
         return _object({"query": {"type": "string"}})
     if question.task in WRITING:
         return _object({"question": {"type": "string"}, "answer": {"type": "string"}})
+    if question.task == NUGGETS:
+        return _object({"nuggets": {"type": "array", "items": {"type": "string"}}})
     grade = {"type": "integer", "enum": sorted(prompt.grades)}
     # The reason comes before the grade, since a model writes from left to right.
     entry = _object({"passage": places, "reason": {"type": "string"}, "grade": grade})
@@ -80,12 +85,12 @@ def parse(text: str | None, question: Question, prompt: Prompt) -> ParsedRespons
         found = json.loads(fenced.group(1) if fenced else text or "")
     except (ValueError, RecursionError):
         return nothing._replace(problems=("it is not JSON" if text else "it is empty",))
-    name = {"grade": "passages", "order": "order", "rewrite": "query"}.get(question.task, "question")
+    name = _NAMES.get(question.task, "question")
     if not isinstance(found, Mapping) or name not in found:
         return nothing._replace(problems=(f"it must be a JSON object with the key {name!r}",))
     if question.task in WRITING:
         return _parse_written(found["question"], found.get("answer", ""))
-    read = {"grade": _grades, "order": _order, "rewrite": _query}[question.task]
+    read = {"grade": _grades, "order": _order, "rewrite": _query, NUGGETS: _nuggets}[question.task]
     return read(found[name], question, prompt)
 
 
@@ -136,6 +141,15 @@ def _query(found: object, question: Question, _: Prompt) -> ParsedResponse:
     if not isinstance(found, str) or not found.strip():
         return ParsedResponse(problems=("'query' must be a text",))
     return ParsedResponse(text=" ".join(sendable(found).split()))
+
+
+def _nuggets(found: object, _: Question, __: Prompt) -> ParsedResponse:
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        return ParsedResponse(problems=("'nuggets' must be a list of texts",))
+    texts = [" ".join(sendable(each).split()) for each in found]
+    if any(len(text) > ASKED for text in texts):
+        return ParsedResponse(problems=(f"a nugget must have at most {ASKED} characters",))
+    return ParsedResponse(text="\n".join(filter(None, texts)))
 
 
 def _parse_written(asked: object, answer: object) -> ParsedResponse:
