@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +55,18 @@ TOOLS: dict[str, dict[str, Any]] = {
         },
         "reference": "Ada.",
     },
+}
+
+
+# A record of AnswerEvaluationResult.per_question, as mteb's pull request 4869 builds it (mteb/agentic/evaluator.py).
+MTEB = {
+    "query_id": "q1",
+    "answer": ADA.text,
+    "correct": 1.0,
+    "cited_doc_ids": ["d2"],
+    "latency_s": 0.4,
+    "cost_usd": None,
+    "num_llm_calls": 1,
 }
 
 
@@ -153,3 +166,19 @@ def test_clusters_are_given_to_all_questions_or_to_none() -> None:
 def test_an_empty_file_is_refused(tmp_path: Any) -> None:
     with pytest.raises(InputError, match="the file is empty"):
         read_answers(write_lines(tmp_path / "empty.jsonl"))
+
+
+def test_records_of_mteb_are_read_alone_or_as_their_evaluator_holds_them(tmp_path: Path) -> None:
+    """They have neither question nor context nor reference: not known, counted, never zero."""
+    whole = {"scores": {"accuracy": 1.0}, "per_question": [MTEB, {**MTEB, "query_id": "q2", "answer": ""}]}
+    (tmp_path / "whole.json").write_text(json.dumps(whole))
+    lines = write_lines(tmp_path / "lines.jsonl", *whole["per_question"])  # type: ignore[arg-type]
+    for place in (str(tmp_path / "whole.json"), lines):
+        found = read_answers(place)
+        assert [(each.query, each.text) for each in found.answers] == [("q1", ADA.text), ("q2", "")]
+        assert found.answers[0].passages is None
+        assert {*found.notes} == {
+            "no context is given: measures of contexts are not known for 2 questions of 2, such as 'q1'.",
+            "no reference is given: measures against it are not known for 2 questions of 2, such as 'q1'.",
+            "the answer is empty in 1 question of 2, such as 'q2'.",
+        }

@@ -70,6 +70,7 @@ MODEL_KEYS: Final = (
     *("model", "model_name", "outputs.model", "metadata.model", "metadata.ls_model_name"),
     *("extra.metadata.ls_model_name", "attributes.llm.model_name", "llm.model_name"),
 )
+PER_QUESTION: Final = "per_question"
 ABSTAINED: Final = "abstained"
 ANSWERABLE: Final = "answerable"
 CLUSTER: Final = "cluster"
@@ -95,10 +96,20 @@ def read_answers(source: Source, *, name: str | None = None) -> AnswerLog:
         InputError: a line is bad, or a question is there twice; with file, line and key.
     """
     content = read_content(source)
-    found = answers_of(unread_lines(content), content.source, name or content.name)
+    found = answers_of(_questions(unread_lines(content)), content.source, name or content.name)
     if not found.answers:
         raise Place(content.source).error(f"no answer is in it. {KEYS}")
     return found
+
+
+def _questions(rows: Iterator[UnreadLine]) -> Iterator[UnreadLine]:
+    """The objects of questions: those of a list `per_question` each by itself, as mteb's AnswerEvaluator has them."""
+    for row in rows:
+        inside = row.values.get(PER_QUESTION) if isinstance(row.values, Mapping) else None
+        if isinstance(inside, list):
+            yield from (row._replace(values=each) for each in inside)
+        else:
+            yield row
 
 
 def answers_of(rows: Iterator[UnreadLine], source: str, name: str) -> AnswerLog:
