@@ -20,6 +20,7 @@ SMALL = {
     "hostile_ties.py --only AP --lists judged --sizes 50 100": "0 over 5 s or 1024 MiB",
     "hps.py --batches 1 --lengths 32 --pairs 1000": "1000 pairs scored in float32",
     "hps_gpu.py --batches 1 --lengths 128": "torch",
+    "judge_bounds.py --runs 3 --queries 10 --documents 20": "nDCG@10: 2 pairs in ",
     "judged.py --answers 5 --at-once 2 --seconds 0.05": "| 2 | 15 | 0 | 40 | ",
     "large_corpus.py --passages 2000": "| bm25 | 2,000 |",
     "live.py --calls 20 --rounds 1 --at-once 2": "| 2 | ",

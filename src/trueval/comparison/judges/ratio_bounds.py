@@ -12,7 +12,7 @@ from trueval.comparison.judges.error_bounds import AuditCounts, classes_by_syste
 from trueval.comparison.judges.judge_result import DEPENDS, EQUAL, ROBUST, UNDECIDED, BoundedVerdict
 from trueval.comparison.judges.pair_bounds import gain_weights
 from trueval.comparison.judges.worst_labels import ErrorBounds
-from trueval.comparison.judges.worst_ratios import RatioSums, worst_ratio
+from trueval.comparison.judges.worst_ratios import NormIntervals, RatioSums, worst_ratio
 from trueval.comparison.labels.both_labels import Sides
 from trueval.comparison.labels.gain_weights import ROUNDING, GainWeights
 from trueval.comparison.verdict import NO_DIFFERENCE
@@ -145,13 +145,14 @@ class RatioBounds(NamedTuple):
         grade[counts.rows], classes[counts.rows] = counts.grade, -1
         lead, other = self.lead.sums, self.other.sums
         sums = self._quotients(lead.expected, other.expected, grade, classes)
-        worst = worst_ratio(sums, open_bounds)
+        intervals = NormIntervals.of(sums) if sums.gains.any() else None
+        worst = worst_ratio(sums, open_bounds, intervals=intervals)
         turned = sums._replace(weights=-sums.weights, lead=sums.lead - sums.weights)
-        best = -worst_ratio(turned, open_bounds, FEW_STEPS).low / self.number
+        best = -worst_ratio(turned, open_bounds, FEW_STEPS, intervals).low / self.number
         with_ties = worst.low
         least = self._quotients(lead.lowest, other.highest, grade, classes)
         if (least.weights < sums.weights - ROUNDING * np.abs(sums.weights)).any():
-            with_ties = worst_ratio(least, open_bounds, FEW_STEPS).low
+            with_ties = worst_ratio(least, open_bounds, FEW_STEPS, intervals).low
         low, reached = worst.low / self.number, worst.reached / self.number
         verdict = ROBUST if low > NO_DIFFERENCE else DEPENDS if reached <= NO_DIFFERENCE else UNDECIDED
         if abs(self.difference) <= NO_DIFFERENCE:

@@ -112,13 +112,16 @@ class WorstRatio(NamedTuple):
     reached: float
 
 
-def worst_ratio(sums: RatioSums, bounds: ErrorBounds, steps: int = STEPS) -> WorstRatio:
+def worst_ratio(
+    sums: RatioSums, bounds: ErrorBounds, steps: int = STEPS, intervals: NormIntervals | None = None
+) -> WorstRatio:
     """Bound the least difference over all label tables inside the bounds, from below and from above.
 
     Args:
         sums: passages and their weights.
         bounds: how many passages without people's labels have each grade, by class.
         steps: steps of the prices; more of them bring the lower bound nearer.
+        intervals: those of the norms, where they are known from other weights of the same passages.
 
     Raises:
         InputError: no table is inside the bounds.
@@ -142,7 +145,7 @@ def worst_ratio(sums: RatioSums, bounds: ErrorBounds, steps: int = STEPS) -> Wor
     # There is one table, or no grade has a gain.
     if (bounds.most > 0).sum(axis=1).max(initial=0) <= 1 or not (sums.gains > 0).any():
         return WorstRatio(reached, reached)
-    dual = _Dual.of(sums, bounds)
+    dual = _Dual.of(sums, bounds, intervals or NormIntervals.of(sums))
     prices = dual.first_prices()
     low, patience = -np.inf, 0
     for step in range(steps):
@@ -158,61 +161,165 @@ def worst_ratio(sums: RatioSums, bounds: ErrorBounds, steps: int = STEPS) -> Wor
     return WorstRatio(min(low, reached), reached)
 
 
-class _Dual(NamedTuple):
-    """Lagrange's dual, with the passages of each query in a row; rows are filled up with passages of no gain.
+class NormIntervals(NamedTuple):
+    """Intervals of the norms, and how many labels must change for a norm to lie in each.
 
     Attributes:
-        sums: passages and their weights.
-        bounds: how many passages have each grade, by class.
-        weights: [query, place] a_d.
-        lead: [query, place] weight in the leading run.
-        classes: [query, place] index of the class; below 0 where the label is kept.
-        changes: [query, place, grade] 1 where the grade raises the gain, -1 where it lowers it.
-        kept: [query, place, grade] whether people's label excludes the grade.
         ends: [query, interval + 1] ends of the intervals of Z, ascending.
+        own: [query] index of the interval of the norm by the grades that there are, in which no label must change.
         raised: [query, interval] least number of gains to raise, for Z above the lower end.
         lowered: [query, interval] least number of gains to lower, for Z up to the upper end.
     """
 
-    sums: RatioSums
-    bounds: ErrorBounds
-    weights: Floats
-    lead: Floats
-    classes: Ints
-    changes: Ints
-    kept: Bools
     ends: Floats
+    own: Ints
     raised: Ints
     lowered: Ints
 
     @classmethod
-    def of(cls, sums: RatioSums, bounds: ErrorBounds) -> _Dual:
-        """The dual of a difference."""
-        sizes = np.bincount(sums.query)
-        order = np.argsort(sums.query, kind="stable")
-        place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        shape = (len(sizes), int(sizes.max(initial=1)))
+    def of(cls, sums: RatioSums) -> NormIntervals:
+        """The intervals of some passages, whatever their weights.
 
-        def rows(values: Floats | Ints, empty: float) -> np.ndarray:
-            table = np.full(shape, empty, dtype=values.dtype)
-            table[sums.query[order], place] = values[order]
-            return table
-
-        nothing = int(sums.gains.argmin())
-        classes, grade = rows(sums.classes, -1), rows(sums.grade, nothing)
-        there = rows(np.ones(len(order), dtype=np.int64), 0) > 0
-        own = np.where(there, sums.gains[grade], 0.0)
-        changes = np.sign(sums.gains - own[:, :, None]).astype(np.int64)
-        kept = (classes < 0)[:, :, None] & (np.arange(len(sums.gains)) != grade[:, :, None])
+        Args:
+            sums: passages, their grades, and the weights of ranks.
+        """
+        rows = _Rows.of(sums.query, sums.query >= 0)
+        own = np.where(rows.there, sums.gains[rows.fill(sums.grade, 0)], 0.0)
+        free = rows.there & (rows.fill(sums.classes, -1) >= 0)
         positive = sums.gains[sums.gains > 0]
-        top = float((sums.ranks[: shape[1]] * sums.gains.max()).sum())
+        top = float((sums.ranks[: own.shape[1]] * sums.gains.max()).sum())
         grid = np.geomspace(positive.min() * sums.ranks[0] * (1 - ROUNDING), top * (1 + ROUNDING), INTERVALS + 1)
         # Most queries keep their norm, so that it has an interval of its own, of no width.
         norms = sums.norms(sums.grade)
         around = np.clip(norms[:, None] * (1 + ROUNDING * np.array([-1, 1])), grid[0], grid[-1])
         ends = np.sort(np.concatenate([np.tile(grid, (len(norms), 1)), around], axis=1), axis=1)
-        counts = [_changes(own, there & (classes >= 0), sums, ends, raising) for raising in (True, False)]
-        return cls(sums, bounds, rows(sums.weights, 0.0), rows(sums.lead, 0.0), classes, changes, kept, ends, *counts)
+        place = np.minimum((ends < around[:, :1]).sum(axis=1), ends.shape[1] - 2)
+        return cls(ends, place, *(_changes(own, free, sums, ends, raising) for raising in (True, False)))
+
+
+def _changes(own: Floats, free: Bools, sums: RatioSums, ends: Floats, raising: bool) -> Ints:
+    """[query, interval] the least number of gains to raise for Z above an interval's lower end, or to lower.
+
+    Args:
+        own: [query, place] gains.
+        free: [query, place] whether the gain can change.
+        sums: passages and their weights.
+        ends: [query, interval + 1] ends of the intervals.
+        raising: whether gains are raised, for Z above the lower ends, or lowered, for Z up to the upper ones.
+    """
+    places = own.shape[1]
+    weights = np.zeros(places)
+    weights[: min(places, len(sums.ranks))] = sums.ranks[:places]
+    target = sums.gains.max() if raising else sums.gains.min()
+    # The lowest gains are raised first, the highest lowered first; a change of a gain that has the target is none.
+    order = np.argsort(np.where(free, own if raising else -own, np.inf), axis=1, kind="stable")
+    gains = np.take_along_axis(own, order, axis=1)
+    changed = np.take_along_axis(free & (own != target), order, axis=1)
+    wanted = ends[:, :-1] * (1 - ROUNDING) if raising else ends[:, 1:] * (1 + ROUNDING)
+    found = np.full(wanted.shape, places + 1)
+    for number in range(int(changed.sum(axis=1).max(initial=0)) + 1):
+        if number:
+            gains[:, number - 1] = np.where(changed[:, number - 1], target, gains[:, number - 1])
+        norms = -np.sort(-gains, axis=1) @ weights
+        reached = norms[:, None] > wanted if raising else norms[:, None] <= wanted
+        found = np.where(reached & (found > number), number, found)
+        # More of the highest gain than ranks count change nothing.
+        if raising and number >= len(sums.ranks):
+            break
+    return found
+
+
+class _Rows(NamedTuple):
+    """Places of passages in a table with a row for each query.
+
+    Attributes:
+        query: [passage] row.
+        place: [passage] column.
+        taken: [passage] whether the passage has a place.
+        there: [query, place] whether a passage is there.
+    """
+
+    query: Ints
+    place: Ints
+    taken: Bools
+    there: Bools
+
+    @classmethod
+    def of(cls, query: Ints, taken: Bools) -> _Rows:
+        """Passages in their own order.
+
+        Args:
+            query: [passage] index of its query.
+            taken: [passage] whether it has a place.
+        """
+        queries = int(query.max(initial=-1)) + 1
+        sizes = np.bincount(query[taken], minlength=queries)
+        order = np.argsort(query[taken], kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        there = np.arange(int(sizes.max(initial=0)))[None, :] < sizes[:, None]
+        return cls(query[taken], place, taken, there)
+
+    def fill(self, values: Floats | Ints, empty: float) -> np.ndarray:
+        """[query, place] values of the passages.
+
+        Args:
+            values: [passage] values.
+            empty: value of the other places.
+        """
+        table = np.full(self.there.shape, empty, dtype=values.dtype)
+        table[self.query, self.place] = values[self.taken]
+        return table
+
+
+class _Dual(NamedTuple):
+    """Lagrange's dual, with the passages of each query in a row.
+
+    Passages of a class that no run ranks are alike, and so one place with their number. Passages that no run ranks and
+    people have labeled cost nothing, and have no place.
+
+    Attributes:
+        sums: passages and their weights.
+        bounds: how many passages have each grade, by class.
+        intervals: intervals of the norms.
+        weights: [query, place] a_d.
+        lead: [query, place] weight in the leading run.
+        classes: [query, place] index of the class; below 0 where the label is kept.
+        number: [query, place] number of passages that are alike.
+        changes: [grade, query, place] 1 where the grade raises the gain, -1 where it lowers it.
+        kept: [grade, query, place] whether people's label excludes the grade.
+    """
+
+    sums: RatioSums
+    bounds: ErrorBounds
+    intervals: NormIntervals
+    weights: Floats
+    lead: Floats
+    classes: Ints
+    number: Ints
+    changes: Ints
+    kept: Bools
+
+    @classmethod
+    def of(cls, sums: RatioSums, bounds: ErrorBounds, intervals: NormIntervals) -> _Dual:
+        """The dual of a difference."""
+        ranked = (sums.weights != 0) | (sums.lead != 0)
+        alike, free = np.flatnonzero(~ranked & (sums.classes >= 0)), sums.classes >= 0
+        # The grade belongs to the key: people's label of a passage is not of its class.
+        keys = np.stack([sums.query[alike], sums.classes[alike], sums.grade[alike]])
+        _, first, counts = np.unique(keys, axis=1, return_index=True, return_counts=True)
+        number = ranked.astype(np.int64)
+        number[alike[first]] = counts
+        rows = _Rows.of(sums.query, number > 0)
+        nothing = int(sums.gains.argmin())
+        grade = rows.fill(sums.grade, nothing)
+        own = np.where(rows.there, sums.gains[grade], 0.0)
+        changes = np.sign(sums.gains[:, None, None] - own).astype(np.int64)
+        fixed = rows.fill(free.astype(np.int64), 0) == 0
+        kept = fixed & (np.arange(len(sums.gains))[:, None, None] != grade)
+        weights, lead = rows.fill(sums.weights, 0.0), rows.fill(sums.lead, 0.0)
+        classes, number = rows.fill(sums.classes, -1), rows.fill(number, 0)
+        return cls(sums, bounds, intervals, weights, lead, classes, number, changes, kept)
 
     def first_prices(self) -> Floats:
         """[class, grade] what the last change that the bounds allow takes off, with the norms of the judge."""
@@ -233,82 +340,125 @@ class _Dual(NamedTuple):
         Args:
             prices: [class, grade] prices.
         """
-        paid = np.where(self.kept, NEVER, np.where((self.classes >= 0)[:, :, None], prices[self.classes], 0.0))
+        paid = np.where(self.kept, NEVER, np.where(self.classes >= 0, prices.T[:, self.classes], 0.0))
         # No gain at all, and so no difference.
-        best = np.where(self.sums.gains > 0, NEVER, paid).min(axis=2).sum(axis=1)
-        interval, kind = np.full(len(best), -1), np.zeros(len(best), dtype=np.int64)
-        for at in range(self.ends.shape[1] - 1):
-            every = np.full(len(best), at)
-            sums = [self._least(paid, every, np.full(len(best), which))[0] for which in (LOWER, UPPER, ALONE)]
-            which = np.where(sums[LOWER] <= sums[UPPER], LOWER, UPPER)
-            found = np.minimum(sums[LOWER], sums[UPPER])
-            which, found = np.where(sums[ALONE] > found, ALONE, which), np.maximum(sums[ALONE], found)
-            better = found < best
-            best, interval, kind = (
-                np.where(better, new, old) for new, old in ((found, best), (at, interval), (which, kind))
-            )
-        grades = np.where(self.sums.gains > 0, NEVER, paid).argmin(axis=2)
-        some = interval >= 0
-        grades[some] = self._least(paid, interval, kind)[1][some]
-        counts = np.zeros(prices.shape)
-        free = self.classes >= 0
-        np.add.at(counts, (self.classes[free], grades[free]), 1.0)
+        nothing = np.where(self.sums.gains[:, None, None] > 0, NEVER, paid)
+        best = (nothing.min(axis=0) * self.number).sum(axis=1)
+        every, own = np.arange(len(best)), self.intervals.own
+        found, kind = self._bounds(paid, every, own)
+        better = found < best
+        best, interval, kind = np.where(better, found, best), np.where(better, own, -1), np.where(better, kind, LOWER)
+        # Without the changes that an interval takes its sum is lower still: most intervals are left out by that.
+        open_queries, open_intervals = np.nonzero(self._least_without_changes(paid) < best[:, None])
+        found, kinds = self._bounds(paid, open_queries, open_intervals)
+        order = np.lexsort((-open_intervals, -found, open_queries))  # the last of a query is its least, and first
+        chosen = order[np.append(np.diff(open_queries[order]) > 0, True)[: len(order)]]
+        chosen = chosen[found[chosen] < best[open_queries[chosen]]]
+        rows = open_queries[chosen]
+        best[rows], interval[rows], kind[rows] = found[chosen], open_intervals[chosen], kinds[chosen]
+        counts = self._counts(paid, nothing.argmin(axis=0), interval, kind, prices.shape)
         limit = np.where(prices > 0, self.bounds.most, self.bounds.least)
         inside = (prices == 0) & (counts >= self.bounds.least) & (counts <= self.bounds.most)
         limit = np.where((prices == 0) & (counts > self.bounds.most), self.bounds.most, limit)
         slope = np.where(inside, 0.0, counts - limit)
         return float(best.sum() - (prices * np.where(prices > 0, self.bounds.most, self.bounds.least)).sum()), slope
 
-    def _least(self, paid: Floats, interval: Ints, kind: Ints) -> tuple[Floats, Ints]:
-        """[query] the least sum inside an interval of Z, and [query, place] the grades that have it.
+    def _least_without_changes(self, paid: Floats) -> Floats:
+        """[query, interval] sums that are at most those of `_bounds`: each passage takes its least grade.
 
         Args:
-            paid: [query, place, grade] prices of the grades.
-            interval: [query] index of the interval.
-            kind: [query] by which of the bounds.
+            paid: [grade, query, place] prices of the grades.
         """
-        queries, gains = np.arange(len(interval)), self.sums.gains
-        upper = self.ends[queries, interval + 1]
-        divisor = np.where(kind == LOWER, self.ends[queries, interval], upper)
-        each = np.where((kind == ALONE)[:, None], self.lead, self.weights) / divisor[:, None]
-        never = gains * self.sums.ranks[0] > upper[:, None] * (1 + ROUNDING)
-        cost = np.where(never[:, None, :], NEVER, each[:, :, None] * gains + paid)
-        raising = self.raised[queries, interval] > 0
-        number = np.where(raising, self.raised[queries, interval], self.lowered[queries, interval])
-        forced = self.changes == np.where(raising, 1, -1)[:, None, None]
+        ends = self.intervals.ends
+
+        def least(weights: Floats, divisors: Floats) -> Floats:
+            each = weights[:, None, :] / divisors[:, :, None]
+            found = np.full(each.shape, np.inf)
+            for at, gain in enumerate(self.sums.gains.tolist()):
+                np.minimum(found, each * gain + paid[at][:, None], out=found)
+            return np.asarray(np.einsum("qip,qp->qi", found, self.number))
+
+        by_end = least(self.weights, ends)
+        return np.maximum(np.minimum(by_end[:, :-1], by_end[:, 1:]), least(self.lead, ends[:, 1:]) - 1)
+
+    def _bounds(self, paid: Floats, rows: Ints, interval: Ints) -> tuple[Floats, Ints]:
+        """[row] the least sum inside an interval of Z, and by which of the bounds.
+
+        Args:
+            paid: [grade, query, place] prices of the grades.
+            rows: [row] index of the query.
+            interval: [row] index of the interval.
+        """
+        sums = [self._least(paid, rows, interval, np.full(len(rows), which)).least for which in (LOWER, UPPER, ALONE)]
+        which, found = np.where(sums[LOWER] <= sums[UPPER], LOWER, UPPER), np.minimum(sums[LOWER], sums[UPPER])
+        return np.maximum(sums[ALONE], found), np.where(sums[ALONE] > found, ALONE, which)
+
+    def _least(self, paid: Floats, rows: Ints, interval: Ints, kind: Ints) -> _LeastSums:
+        """The least sums inside intervals of Z.
+
+        Args:
+            paid: [grade, query, place] prices of the grades.
+            rows: [row] index of the query.
+            interval: [row] index of the interval.
+            kind: [row] by which of the bounds.
+        """
+        gains, alike = self.sums.gains, self.number[rows]
+        upper = self.intervals.ends[rows, interval + 1]
+        divisor = np.where(kind == LOWER, self.intervals.ends[rows, interval], upper)
+        each = np.where((kind == ALONE)[:, None], self.lead[rows], self.weights[rows]) / divisor[:, None]
+        never = gains[:, None] * self.sums.ranks[0] > upper * (1 + ROUNDING)
+        cost = np.where(never[:, :, None], NEVER, each * gains[:, None, None] + paid[:, rows])
+        raising = self.intervals.raised[rows, interval] > 0
+        number = np.where(raising, self.intervals.raised[rows, interval], self.intervals.lowered[rows, interval])
+        forced = self.changes[:, rows] == np.where(raising, 1, -1)[:, None]
         first, other = np.where(forced, cost, NEVER), np.where(forced, NEVER, cost)
-        apart = first.min(axis=2) - other.min(axis=2)
+        other_least = other.min(axis=0)
+        apart = first.min(axis=0) - other_least
         order = np.argsort(apart, axis=1, kind="stable")
-        sorted_apart = np.take_along_axis(apart, order, axis=1)
-        taken = (np.arange(apart.shape[1]) < number[:, None]) | (sorted_apart < 0)
-        found = other.min(axis=2).sum(axis=1) + np.where(taken, sorted_apart, 0.0).sum(axis=1)
-        found = np.where(number > apart.shape[1], NEVER, found) - (kind == ALONE)
-        changed = np.zeros(apart.shape, dtype=bool)
+        ascending, of_each = np.take_along_axis(apart, order, axis=1), np.take_along_axis(alike, order, axis=1)
+        before = np.cumsum(of_each, axis=1) - of_each
+        taken = np.where(ascending < 0, of_each, np.clip(number[:, None] - before, 0, of_each))
+        found = (other_least * alike).sum(axis=1) + (ascending * taken).sum(axis=1)
+        found = np.where(number > alike.sum(axis=1), NEVER, found) - (kind == ALONE)
+        changed = np.zeros_like(alike)
         np.put_along_axis(changed, order, taken, axis=1)
-        return found, np.where(changed, first.argmin(axis=2), other.argmin(axis=2))
+        return _LeastSums(found, changed, first, other)
+
+    def _counts(self, paid: Floats, nothing: Ints, interval: Ints, kind: Ints, shape: tuple[int, ...]) -> Floats:
+        """[class, grade] number of passages that have the grade, where the least sums are.
+
+        Args:
+            paid: [grade, query, place] prices of the grades.
+            nothing: [query, place] grades without a gain.
+            interval: [query] index of the interval; below 0 where no passage has a gain.
+            kind: [query] by which of the bounds.
+            shape: number of classes and of grades.
+        """
+        counts = np.zeros(shape)
+
+        def add(classes: Ints, grades: Ints, number: Ints) -> None:
+            free = classes >= 0
+            np.add.at(counts, (classes[free], grades[free]), number[free])
+
+        some, none = np.flatnonzero(interval >= 0), interval < 0
+        add(self.classes[none], nothing[none], self.number[none])
+        found = self._least(paid, some, interval[some], kind[some])
+        add(self.classes[some], found.first.argmin(axis=0), found.changed)
+        add(self.classes[some], found.other.argmin(axis=0), self.number[some] - found.changed)
+        return counts
 
 
-def _changes(own: Floats, free: Bools, sums: RatioSums, ends: Floats, raising: bool) -> Ints:
-    """[query, interval] the least number of gains to raise for Z above an interval's lower end, or to lower.
+class _LeastSums(NamedTuple):
+    """The least sums of some queries inside intervals of their norms.
 
-    Args:
-        own: [query, place] gains.
-        free: [query, place] whether the gain can change.
-        sums: passages and their weights.
-        ends: [query, interval + 1] ends of the intervals.
-        raising: whether gains are raised, for Z above the lower ends, or lowered, for Z up to the upper ones.
+    Attributes:
+        least: [row] the sum.
+        changed: [row, place] number of passages that take a grade which changes the norm as it must.
+        first: [grade, row, place] costs of such grades.
+        other: [grade, row, place] costs of the other grades.
     """
-    places = own.shape[1]
-    weights = np.zeros(places)
-    weights[: min(places, len(sums.ranks))] = sums.ranks[:places]
-    # The lowest gains are raised first, the highest lowered first.
-    keys = np.where(free, own if raising else -own, np.inf)
-    rank = np.argsort(np.argsort(keys, axis=1, kind="stable"), axis=1, kind="stable")
-    wanted = ends[:, :-1] * (1 - ROUNDING) if raising else ends[:, 1:] * (1 + ROUNDING)
-    found = np.full(wanted.shape, places + 1)
-    for number in range(places, -1, -1):
-        gains = np.where(free & (rank < number), sums.gains.max() if raising else sums.gains.min(), own)
-        norms = -np.sort(-gains, axis=1) @ weights
-        reached = norms[:, None] > wanted if raising else norms[:, None] <= wanted
-        found = np.where(reached, number, found)
-    return found
+
+    least: Floats
+    changed: Ints
+    first: Floats
+    other: Floats
