@@ -64,7 +64,7 @@ class JudgeRewriter:
         announce(judge, self.account, estimate_stage(judge, ledger, "rewrite", rewrite_questions(texts)))
         asked = {str(place): text for place, text in enumerate(texts)}
         found = rewrite(asked, PLAIN_FORM, judge, ledger, at_once=self.at_once, step=self.step)
-        return list(found.texts.values())
+        return list(found.texts[PLAIN_FORM].values())
 
     def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: NoiseSettings) -> DryRun:
         """Estimate a probe with its rewrites; nothing is sent.

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.extras import need
 from tests.golden import small
@@ -15,8 +16,9 @@ from tests.golden.chat import ChatServer, Trouble, chat_server
 
 import trueval as tv
 from trueval.errors import InputError
-from trueval.golden.build.build import build
+from trueval.golden.build.build import build, dry_run
 from trueval.golden.build.golden_plan import GoldenPlan
+from trueval.golden.build.pooling import searches_of, sources_of
 from trueval.golden.build.query_writing import LEDGER
 from trueval.models.hosted.account import Account
 from trueval.models.output_part import silent
@@ -222,3 +224,48 @@ def test_a_golden_set_searches_the_form_that_its_judge_writes(folder: Path, serv
     build(GoldenPlan.read(path), folder / "golden" / "out", until="pool")
     rows = [json.loads(line) for line in (folder / "golden" / "out" / "rewritten.jsonl").read_text().splitlines()]
     assert {row["text"] for row in rows} == {f"{row['asked']} step-back" for row in rows}
+
+
+def test_a_golden_set_pools_what_several_forms_find(folder: Path, server: ChatServer) -> None:
+    """Its pools are the fused lists of the pipeline that searches the same texts; each text is asked for once."""
+    golden = folder / "golden"
+    way = 'rewrite = "denoise + hyde + written.jsonl"'
+    path = small.written(golden, small.served(server.url), extra=f"[queries]\n{way}\n")
+    write_texts(golden / "written.jsonl", {f"q{place}": f"{topic} steel" for place, topic in enumerate(small.TOPICS)})
+    plan = GoldenPlan.read(path)
+    told = dry_run(plan, golden / "out", ledger=golden / "out" / "ledger.sqlite", until="pool")
+    assert sum(each.calls for each in told.work if each.stage == "rewrite") == 3
+    assert not server.seen
+    for _ in range(2):
+        build(plan, golden / "out", until="pool")
+        assert [seen.task for seen in server.seen] == ["hyde"] * 3
+    rows = [json.loads(line) for line in (golden / "out" / "rewritten.jsonl").read_text().splitlines()]
+    assert [list(row["forms"]) for row in rows] == [["denoise", "hyde", "written.jsonl"]] * 3
+    assert all(row["text"] == row["forms"]["denoise"] != row["forms"]["hyde"] for row in rows)
+    pools = pl.read_parquet(golden / "out" / "pool.parquet")
+    searches = ["sparse", "sparse (hyde)", "sparse (written.jsonl)"]
+    assert searches_of(pools) == searches
+    # The same texts, searched by a pipeline from files.
+    for form in ("denoise", "hyde"):
+        write_texts(golden / f"{form}.jsonl", {row["_id"]: row["forms"][form] for row in rows})
+    tables = (
+        '[sparse]\ndepth = 8\n[fuse]\ndepth = 48\n[queries]\nrewrite = "denoise.jsonl + hyde.jsonl + written.jsonl"\n'
+    )
+    (golden / "pipeline.toml").write_text('[corpus]\npath = "c"\n' + tables)
+    other = Pipeline.read(golden / "pipeline.toml")
+    expected = other.retrieve(other.read_collection()).run
+    assert sources_of(pools)["pool"].frame.equals(expected.frame)
+    assert pools.filter(pl.all_horizontal(pl.col(name).is_null() for name in searches)).is_empty()
+    assert pools.height > pools["sparse"].count()  # another form found more
+    # Another text of one form makes other pools, and asks nobody.
+    write_texts(golden / "written.jsonl", {f"q{place}": "heat" for place in range(3)})
+    build(plan, golden / "out", until="pool")
+    assert not pl.read_parquet(golden / "out" / "pool.parquet").equals(pools)
+    assert len(server.seen) == 3
+    assert {each.name for each in build(plan, golden / "out").result.sources} == {*searches, "pool"}
+
+
+def test_labels_write_no_form_among_several(folder: Path) -> None:
+    path = small.written(folder / "golden", small.LABELS, extra='[queries]\nrewrite = "as is + hyde"\n')
+    with pytest.raises(InputError, match="labels know no other words for a query"):
+        GoldenPlan.read(path)

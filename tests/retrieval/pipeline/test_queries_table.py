@@ -132,7 +132,9 @@ def test_sweeps_and_golden_sets_know_the_same_forms(folder: Path) -> None:
     assert (plan.rewrite, plan.sample, plan.sample_seed) == ("denoise", 1, 4)
     both = (folder / "golden.toml").read_text().replace('"denoise"', '"as is + denoise"')
     (folder / "golden.toml").write_text(both)
-    with pytest.raises(InputError, match=r"golden\.toml:4: a golden set searches one form of its queries"):
+    assert GoldenPlan.read(folder / "golden.toml").settings["queries"]["rewrite"] == "as is + denoise"
+    (folder / "golden.toml").write_text(both.replace("as is + denoise", "denoise + denoise"))
+    with pytest.raises(InputError, match=r"golden\.toml:4: denoise \+ denoise names a form twice"):
         GoldenPlan.read(folder / "golden.toml")
 
 

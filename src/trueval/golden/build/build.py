@@ -13,6 +13,7 @@ labels are aggregated into judgments: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -36,7 +37,7 @@ from trueval.golden.judge.model_judge import ModelJudge
 from trueval.models.hosted.account import Account
 from trueval.models.missing_work import DryRun, MissingWork
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, rewritten
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, forms_of, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
@@ -84,8 +85,8 @@ def build(
         if "pool" not in work.complete_stages(names):
             if "grade" in names:
                 check_labels(chosen, plan, collection)
-            if plan.rewrite in MODEL_FORMS:  # before anything is paid for
-                Pipeline(plan.settings).check(collection, cache=cache)
+            if set(MODEL_FORMS) & set(forms_of(plan.rewrite)):  # before anything is paid for
+                Pipeline(plan.settings).check(collection, cache=cache, written=likely_forms(plan, collection.queries))
         for name in names:
             getattr(work, name)()
         return finish(plan.name, out, collection, work.record(), book)
@@ -169,10 +170,22 @@ def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | No
     Raises:
         InputError: a model does not fit the plan.
     """
-    unknown = plan.rewrite in MODEL_FORMS
-    queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
-    found = Pipeline(plan.settings).missing_work(replace(collection, queries=queries, judgments=None), cache=cache)
+    texts, asked = likely_forms(plan, collection.queries), replace(collection, judgments=None)
+    unknown = bool(set(MODEL_FORMS) & set(texts))
+    if len(texts) == 1:
+        asked, texts = replace(asked, queries=next(iter(texts.values()))), {}
+    found = Pipeline(plan.settings).missing_work(asked, cache=cache, written=texts)
     return [replace(each, at_most=None) if unknown and each.calls else each for each in found]
+
+
+def likely_forms(plan: GoldenPlan, queries: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
+    """Form → query id → text; of the forms that a model writes, the query with the name of the form."""
+    return {
+        form: {query: f"{text} ({form})" for query, text in queries.items()}
+        if form in MODEL_FORMS
+        else rewritten(queries, form)
+        for form in forms_of(plan.rewrite)
+    }
 
 
 def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from trueval.collection import Collection as Texts
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.grade import GradingSettings, questions_of
 from trueval.golden.build.judge_choice import writer_of
-from trueval.golden.build.pooling import SOURCES, rewrite_questions
+from trueval.golden.build.pooling import rewrite_questions
 from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.golden.build.regrade import REGRADED, once_more
 from trueval.golden.build.rounds import rng_of
@@ -29,7 +29,7 @@ from trueval.golden.judge.model_judge import TOKENS_OUT, ModelJudge
 from trueval.models.hosted.account import Account
 from trueval.models.missing_work import DryRun, MissingWork
 from trueval.models.missing_work import announce as announce_work
-from trueval.retrieval.pipeline.rewriting import MODEL_FORMS
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, forms_of
 
 ENDLESS: Final = (
     "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "
@@ -228,9 +228,10 @@ def estimate(
         judge: judge that would be asked.
         ledger: ledger with earlier answers.
     """
-    if plan.rewrite in MODEL_FORMS:
-        asked = rewrite_questions(collection.queries.values())
-        yield estimate_stage(writer_of(judge, plan.rewrite), ledger, "rewrite", asked)
+    asked = rewrite_questions(collection.queries.values())
+    for form in forms_of(plan.rewrite):
+        if form in MODEL_FORMS:
+            yield estimate_stage(writer_of(judge, form), ledger, "rewrite", asked)
     task = _Tasks(plan, known, collection, judge, ledger)
     if "grade" in known.names:
         yield task.grade()
@@ -306,7 +307,7 @@ class _Tasks:
 def _likely_pools(plan: GoldenPlan, collection: Texts) -> dict[str, list[str]]:
     """Pools of the largest possible size for some queries, from documents drawn at random."""
     sources = sum(name in plan.settings for name in ("index", "sparse"))
-    size = min(plan.depth * min(sources, len(SOURCES)), len(collection.documents))
+    size = min(plan.depth * sources * len(forms_of(plan.rewrite)), len(collection.documents))
     ids, rng = list(collection.documents), rng_of(plan.seed, "estimate")
     return {
         query: [ids[place] for place in rng.choice(len(ids), size, replace=False).tolist()]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -33,9 +33,11 @@ from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import expectations
 from trueval.models.hosted.account import Account
 from trueval.report.json_fields import encode
-from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, name_form, rewritten
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, forms_of, name_form, name_forms, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
+
+FORMS: Final = "forms"  # of a query, its text by the name of each form, where several are searched
 
 
 class UnmadeError(Exception):
@@ -135,25 +137,26 @@ class BuildRunner:
     def rewrite(self) -> None:
         """S1: rewrite queries."""
         way, queries = self.plan.rewrite, self.collection.queries
-        by_judge = way in MODEL_FORMS
-        parameters: dict[str, Any] = {"rewrite": name_form(way)}
+        forms = forms_of(way)
+        writers = [writer_of(self.judge, form) for form in forms if form in MODEL_FORMS]
+        parameters: dict[str, Any] = {"rewrite": name_forms(way)}
         inputs = {"queries": self.hashes["queries"]}
-        if by_judge:
-            parameters["judge"] = dict(writer_of(self.judge, way).identity("rewrite"))
-        else:
-            inputs["rewritten"] = texts_with_ids_hash(rewritten(queries, way))
+        for form in forms:
+            of_form = f" ({name_form(form)})" if len(forms) > 1 else ""
+            if form in MODEL_FORMS:
+                parameters["judge" + of_form] = dict(writer_of(self.judge, form).identity("rewrite"))
+            else:
+                inputs["rewritten" + of_form] = texts_with_ids_hash(rewritten(queries, form))
         if self.making:
             self._say_reworded()
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
-            if by_judge:
-                asked = estimate_stage(
-                    writer_of(self.judge, way), self.ledger, "rewrite", rewrite_questions(queries.values())
-                )
-                announce(self.judge, self.account, asked)
+            asked = rewrite_questions(queries.values())
+            for writer in writers:
+                announce(writer, self.account, estimate_stage(writer, self.ledger, "rewrite", asked))
             found = rewrite(queries, way, self.judge, self.ledger, at_once=self.at_once, step=step)
-            rows = [{"_id": query, "text": text, "asked": queries[query]} for query, text in found.texts.items()]
-            changed = sum(text != queries[query] for query, text in found.texts.items())
+            rows = [_rewritten_row(query, text, found.texts) for query, text in queries.items()]
+            changed = sum(any(own[query] != text for own in found.texts.values()) for query, text in queries.items())
             about = {"queries": len(rows), "changed": changed, "notes": list(found.notes)}
             return {"rewritten.jsonl": lines_of(rows)}, {**about, **usage_of(found.asked, found.answers)}
 
@@ -174,7 +177,9 @@ class BuildRunner:
     def pool(self) -> None:
         """S2 and S3: search and fuse."""
         inputs = {"documents": self.hashes["documents"], **self.output("rewrite")}
-        parameters = {"depth": self.plan.depth, "settings": {name: dict(of) for name, of in self.plan.settings.items()}}
+        # The forms of the queries are those of the stage before, whose hash is among the inputs.
+        settings = {name: dict(of) for name, of in self.plan.settings.items() if name != "queries"}
+        parameters = {"depth": self.plan.depth, "settings": settings}
         before = self.stages.read("pool")
         if self.making and before is not None and before.get("inputs", {}).get("documents") != inputs["documents"]:
             warnings.warn(
@@ -185,11 +190,15 @@ class BuildRunner:
             )
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
-            queries = {row["_id"]: row["text"] for row in read_lines(self.folder / "rewritten.jsonl")}
+            queries, rows = self.collection.queries, list(read_lines(self.folder / "rewritten.jsonl"))
+            texts = {
+                form: {row["_id"]: row.get(FORMS, {}).get(name_form(form), row["text"]) for row in rows}
+                for form in forms_of(self.plan.rewrite)
+            }
             spent = self.account.spent
             found = find_pools(
                 self.collection,
-                queries,
+                texts,
                 self.plan.settings,
                 cache=self.cache,
                 begin=lambda name: self.begin(f"pool, {name}"),
@@ -394,3 +403,10 @@ def _run(best: Mapping[str, Mapping[str, float]]) -> Callable[[Path], object]:
             Run.from_dict(filled, name="golden").write(file, tag="golden")
 
     return write
+
+
+def _rewritten_row(query: str, asked: str, texts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """A row of rewritten.jsonl: the text of the first form, and where there are several forms that of each."""
+    found = {name_form(form): own[query] for form, own in texts.items()}
+    several = {FORMS: found} if len(found) > 1 else {}
+    return {"_id": query, "text": next(iter(found.values())), "asked": asked, **several}

@@ -65,7 +65,7 @@ class GoldenPlan:
         queries: file of the queries; None for those of the collection.
         sample: number of queries to sample; None for all.
         sample_seed: seed of that sample.
-        rewrite: form, as in rewriting.py.
+        rewrite: forms, as in rewriting.py.
         depth: number of documents per search.
         keep: number of passages per query for the refinement.
         refining: settings of the refinement.
@@ -98,15 +98,15 @@ class GoldenPlan:
         written = read_tables(GoldenFile, toml.tables, toml.place)
         queries, depth, seed = vars(written.queries), written.pool.depth, written.golden.seed
         rewrite = queries["rewrite"]
-        settings = _settings(toml, depth)
-        corpus = settings.pop("corpus")
-        if len(forms_of(rewrite)) > 1:
-            raise toml.place("queries", "rewrite").error(
-                f"a golden set searches one form of its queries, and {rewrite!r} names several. Name one."
-            )
         if queries["judge"] is not None:
             raise toml.place("queries", "judge").error("the judge of a golden set is that of [judge]. Remove this one.")
-        if rewrite in MODEL_FORMS and written.judge.model.startswith(LABELS):
+        by_model = set(MODEL_FORMS) & set(forms_of(rewrite))
+        forms: dict[str, Any] = {"rewrite": place_forms(rewrite, path.parent)}
+        if by_model:
+            forms["judge"] = written.judge.model
+        settings = _settings(toml, depth, forms)
+        corpus = settings.pop("corpus")
+        if by_model and written.judge.model.startswith(LABELS):
             raise toml.place("queries", "rewrite").error(
                 "labels know no other words for a query. Choose another rewrite, or a judge that is a model."
             )
@@ -119,7 +119,7 @@ class GoldenPlan:
             None if queries["path"] is None else str(path.parent / queries["path"]),
             queries["sample"],
             seed if queries["seed"] is None else queries["seed"],
-            place_forms(rewrite, path.parent),
+            forms["rewrite"],
             depth,
             judge_plan(written.judge, path, toml.place, seed),
             written.prune.keep,
@@ -149,9 +149,16 @@ class GoldenPlan:
         return replace(found, queries=queries, judgments=None)
 
 
-def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
-    """The tables of the pipeline; the pool is the union of both searches."""
+def _settings(toml: Toml, depth: int, queries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tables of the pipeline, with [queries] if several forms are searched; the pool is the union of all searches.
+
+    Args:
+        queries: rewrite, and who writes the forms of a model.
+    """
     tables: dict[str, Any] = {name: toml.tables[name] for name in RETRIEVAL if name in toml.tables}
+    forms = forms_of(queries["rewrite"])
+    if len(forms) > 1:
+        tables["queries"] = queries
     for name in DEPTHS:
         if "depth" in tables.get(name, {}):
             raise toml.place(name, "depth").error(
@@ -160,7 +167,7 @@ def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
     settings = settings_of_tables(tables, toml.source, toml.place)
     for name in DEPTHS:
         if name in settings:
-            settings[name]["depth"] = 2 * depth if name == "fuse" else depth
+            settings[name]["depth"] = 2 * len(forms) * depth if name == "fuse" else depth
     return settings
 
 

@@ -20,7 +20,7 @@ from trueval.comparison.power.sample_size import least_difference
 from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.golden.build.golden_result import AuditedDifference, DecidableDifference, PoolSource, SourceCeiling
-from trueval.golden.build.pooling import FUSED, SOURCES, sources_of
+from trueval.golden.build.pooling import FUSED, searches_of, sources_of
 from trueval.golden.refine.heterogeneity import USEFUL
 from trueval.judgments import Judgments
 from trueval.report.number_texts import count_phrase
@@ -49,7 +49,7 @@ def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> tuple[PoolSou
         One for each search, and one for the pool.
     """
     graded = pool.join(judged.select("query_id", "doc_id", "grade"), on=("query_id", "doc_id"), how="left")
-    present = [name for name in SOURCES if name in pool.columns]
+    present = searches_of(pool)
     found = []
     runs = sources_of(pool) if pool.height else {}
     for name, run in runs.items():

@@ -1,6 +1,6 @@
-"""S1 to S3: rewritten queries, dense and sparse search, fusion; the pool of a query is the union of both.
+"""S1 to S3: rewritten queries, dense and sparse search, fusion; the pool of a query is the union of all searches.
 
-P-B §3.4. The searches see the rewritten query; the judge sees the query as it was asked.
+P-B §3.4. The searches see the rewritten query, or each of its forms in turn; the judge sees the query as it was asked.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings, formats_used
 from trueval.retrieval.pipeline.lost_terms import describe_losses
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, rewritten
+from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, forms_of, name_form, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
 
-SOURCES: Final[tuple[str, ...]] = ("dense", "sparse")
 FUSED: Final = "pool"
+SCORE: Final = "_score"  # after the name of a search, the column of its scores
 
 
 class RewrittenQueries(NamedTuple):
     """Queries as rewritten for the search.
 
     Attributes:
-        texts: query id → text.
+        texts: form → query id → text.
         asked: questions to a judge, if it rewrote them.
         answers: [asked] answers of the judge.
+        notes: one-line remarks.
     """
 
-    texts: dict[str, str]
+    texts: dict[str, dict[str, str]]
     asked: tuple[Question, ...] = ()
     answers: tuple[JudgeAnswer, ...] = ()
     notes: tuple[str, ...] = ()
@@ -49,8 +50,9 @@ class QueryPools(NamedTuple):
     """The pools of all queries.
 
     Attributes:
-        frame: columns query_id, doc_id, rank, score, then dense, dense_score, sparse and sparse_score, null if that
-            search did not find it, and text, the hash of the passage; by query, best first.
+        frame: columns query_id, doc_id, rank, score, then rank and score of each search, such as dense, dense_score,
+            sparse and sparse_score, null if that search did not find it, and text, the hash of the passage; by query,
+            best first.
         seconds: stage of retrieval → seconds.
     """
 
@@ -77,20 +79,28 @@ def rewrite(
 
     Args:
         queries: id → text.
-        way: form, as in retrieval/pipeline/rewriting.py.
+        way: forms, as in retrieval/pipeline/rewriting.py.
         judge: judge that writes the forms of a model.
         at_once: maximum number of concurrent calls.
 
     Raises:
         InputError: a file is bad, or the judge cannot be asked.
     """
-    if way not in MODEL_FORMS:
-        found = rewritten(queries, way)
-        return RewrittenQueries(found, notes=tuple(describe_losses(queries, found)))
-    asked = rewrite_questions(queries.values())
-    answers = ask_all(ledger, writer_of(judge, way), asked, at_once=at_once, step=step)
-    texts, invalid = read_rewritten(queries, answers)
-    return RewrittenQueries(texts, tuple(asked), tuple(answers), (*invalid, *describe_losses(queries, texts)))
+    forms = forms_of(way)
+    found, asked, answers, notes = {}, list[Question](), list[JudgeAnswer](), list[str]()
+    for form in forms:
+        own: tuple[str, ...] = ()
+        if form in MODEL_FORMS:
+            questions = rewrite_questions(queries.values())
+            given = ask_all(ledger, writer_of(judge, form), questions, at_once=at_once, step=step)
+            found[form], own = read_rewritten(queries, given)
+            asked += questions
+            answers += given
+        else:
+            found[form] = rewritten(queries, form)
+        about = f"{name_form(form)}: " if len(forms) > 1 else ""
+        notes += [about + note for note in (*own, *describe_losses(queries, found[form]))]
+    return RewrittenQueries(found, tuple(asked), tuple(answers), tuple(notes))
 
 
 def rewrite_questions(texts: Iterable[str]) -> list[Question]:
@@ -115,18 +125,18 @@ def read_rewritten(
 
 def find_pools(
     collection: Collection,
-    queries: Mapping[str, str],
+    texts: Mapping[str, Mapping[str, str]],
     settings: Settings,
     *,
     cache: Path | None = None,
     begin: Begin | None = None,
     account: Account | None = None,
 ) -> QueryPools:
-    """S2 and S3: the top documents of a dense and a sparse search, fused by ranks.
+    """S2 and S3: the top documents of a dense and a sparse search with each form of the queries, fused by ranks.
 
     Args:
-        collection: collection with the documents.
-        queries: id → text to search with.
+        collection: collection with the documents, and the queries as they were asked.
+        texts: form → query id → text to search with.
         settings: settings of the pipeline, including the depth of each search.
         cache: keeps embeddings and indexes.
         account: account of hosted models.
@@ -134,17 +144,19 @@ def find_pools(
     Raises:
         InputError: as in Pipeline.retrieve.
     """
-    asked = replace(collection, queries=queries, judgments=None)
-    found = Pipeline(settings, FUSED).retrieve(asked, cache=cache, begin=begin, account=account)
+    asked, written = replace(collection, judgments=None), texts
+    if len(texts) == 1:
+        asked, written = replace(asked, queries=next(iter(texts.values()))), {}
+    found = Pipeline(settings, FUSED).retrieve(asked, cache=cache, begin=begin, account=account, written=written)
     frame = add_ranks(found.run, "rank", "score")
     for stage in found.stages:
-        if stage.name in SOURCES:
-            own = add_ranks(stage.run, stage.name, f"{stage.name}_score")
+        if stage.given is None:
+            own = add_ranks(stage.run, stage.name, stage.name + SCORE)
             frame = frame.join(own, on=("query_id", "doc_id"), how="left", maintain_order="left")
-    texts = [text_hash([collection.documents[each]]) for each in frame["doc_id"].to_list()]
+    hashes = [text_hash([collection.documents[each]]) for each in frame["doc_id"].to_list()]
     seconds = {stage.name: round(stage.made_seconds, 3) for stage in found.stages}
     notes = [*formats_used(settings), *(note for stage in found.stages for note in stage.notes)]
-    return QueryPools(frame.with_columns(text=pl.Series(texts, dtype=pl.String)), seconds, tuple(notes))
+    return QueryPools(frame.with_columns(text=pl.Series(hashes, dtype=pl.String)), seconds, tuple(notes))
 
 
 def add_ranks(run: Run, rank: str, score: str) -> pl.DataFrame:
@@ -170,14 +182,18 @@ def pools_of(frame: pl.DataFrame) -> dict[str, list[str]]:
     return dict(zip(grouped["query_id"].to_list(), grouped["doc_id"].to_list(), strict=True))
 
 
+def searches_of(frame: pl.DataFrame) -> list[str]:
+    """Names of the searches behind the pools."""
+    return [name.removesuffix(SCORE) for name in frame.columns if name.endswith(SCORE)]
+
+
 def sources_of(frame: pl.DataFrame) -> dict[str, Run]:
     """The searches behind the pools as runs, the fused one last."""
     found: dict[str, Run] = {}
-    for name in SOURCES:
-        if name in frame.columns:
-            own = frame.filter(pl.col(name).is_not_null()).sort(["query_id", name], maintain_order=True)
-            rows = own.select("query_id", "doc_id", pl.col(f"{name}_score").alias("score"))
-            if rows.height:
-                found[name] = Run.from_frame(rows, name=name)
+    for name in searches_of(frame):
+        own = frame.filter(pl.col(name).is_not_null()).sort(["query_id", name], maintain_order=True)
+        rows = own.select("query_id", "doc_id", pl.col(name + SCORE).alias("score"))
+        if rows.height:
+            found[name] = Run.from_frame(rows, name=name)
     found[FUSED] = Run.from_frame(frame.select("query_id", "doc_id", "score"), name=FUSED)
     return found

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from trueval.collection import Collection, Tell, place_beside, read_queries
 from trueval.comparison.resampling.resampled_sums import sample
@@ -35,6 +36,9 @@ from trueval.retrieval.pipeline.pipeline_result import PipelineResult, Stage
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.threads import Executor, as_executor
+
+Forms = Mapping[str, Mapping[str, str]]  # form of the queries → query id → text
+NO_FORMS: Final[Forms] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,17 +207,19 @@ class Pipeline:
             notes=(*found.notes, f"{collection.source}: {told}."),
         )
 
-    def check(self, collection: Collection, *, cache: Path | None = None) -> None:
+    def check(self, collection: Collection, *, cache: Path | None = None, written: Forms = NO_FORMS) -> None:
         """Refuse a pipeline that cannot run, as `retrieve` does before its work; nothing is computed.
 
         Args:
             cache: as in `retrieve`; no model is loaded for cached results.
+            written: as in `retrieve`.
 
         Raises:
             InputError: a model is not there or does not fit the other settings.
             MissingExtraError: the library of a stage is not installed.
         """
         with open_resources(cache, Account(), kept=False, asks=False) as shared:
+            shared.know_forms(collection.queries, written)
             StageRunner(collection, self.settings, shared, nobody).check()
 
     def retrieve(
@@ -225,6 +231,7 @@ class Pipeline:
         max_cost: float | None = None,
         account: Account | None = None,
         executor: Executor | None = None,
+        written: Forms = NO_FORMS,
     ) -> PipelineResult:
         """Find the documents for every query of a collection.
 
@@ -235,6 +242,7 @@ class Pipeline:
             max_cost: maximum total cost of hosted models, in the currency of their prices; None for no limit.
             account: account for their costs, if shared with other work; it has its own max_cost.
             executor: runs the models, as in `retrieve`.
+            written: form → query id → text, of forms of the queries that are written already.
 
         Raises:
             InputError: a text, a model or an output is bad, a service refuses, or hosted models would cost too much.
@@ -243,6 +251,7 @@ class Pipeline:
         account = account or Account(max_cost, None if cache is None else cache / LEDGER)
         kept = len(self._scorings) > 1
         with open_resources(cache, account, kept=kept, executor=as_executor(executor)) as shared:
+            shared.know_forms(collection.queries, written)
             works = self._runners(collection, shared, begin or nobody)
             for work in works:
                 work.check()
@@ -253,13 +262,20 @@ class Pipeline:
         ]
         return replace(given[0], low=given[1] if len(given) > 1 else None)
 
-    def missing_work(self, collection: Collection, *, cache: Path | None = None) -> list[MissingWork]:
+    def missing_work(
+        self, collection: Collection, *, cache: Path | None = None, written: Forms = NO_FORMS
+    ) -> list[MissingWork]:
         """What models still have to do for `retrieve`; nothing is computed or sent.
+
+        Args:
+            cache: as in `retrieve`.
+            written: as in `retrieve`.
 
         Raises:
             InputError: it cannot run, as in `check`.
         """
         with open_resources(cache, Account(), kept=False, asks=False) as shared:
+            shared.know_forms(collection.queries, written)
             counts = MissingOutputs(shared.outputs)
             counts.add(*self._runners(collection, shared, nobody))
             return shared.with_questions(counts.work())

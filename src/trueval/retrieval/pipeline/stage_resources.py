@@ -63,6 +63,15 @@ class StageResources:
     missing: dict[str, MissingWork] = field(default_factory=dict)
     written: dict[str, QueryForm] = field(default_factory=dict)
 
+    def know_forms(self, queries: Mapping[str, str], written: Mapping[str, Mapping[str, str]]) -> None:
+        """Take forms of the queries that are written already, so that nobody is asked for them.
+
+        Args:
+            queries: id → text, as they were asked.
+            written: form → query id → text.
+        """
+        self.forms.update({(id(queries), form): (queries, texts) for form, texts in written.items()})
+
     def rewritten(
         self, collection: Collection, way: str, judge: str | None = None, begin: Begin | None = None
     ) -> Collection:
