@@ -93,6 +93,30 @@ def test_a_language_model_pads_to_the_left_alone(folder_of):
         load_model(place, device="cpu", variant=BatchVariant(side="right"))
 
 
+def test_a_cross_encoder_that_reads_the_last_position_pads_to_the_left_alone(folder_of, tmp_path):
+    library = pytest.importorskip("sentence_transformers")
+    if not hasattr(library.cross_encoder, "modules"):
+        pytest.skip("this version of sentence-transformers has no cross-encoders of language models")
+    model = library.CrossEncoder(str(folder_of("Qwen3-Reranker-0.6B")), device="cpu")
+    assert [type(module).__name__ for module in model.children()] == ["Transformer", "LogitScore"]
+    model.save_pretrained(str(tmp_path))
+    place = f"cross-encoder:{tmp_path}"
+    assert load_model(place, device="cpu", variant=BatchVariant(side="left")).scoring == "softmax"
+    with pytest.raises(InputError, match="reads its answer at the last position"):
+        load_model(place, device="cpu", variant=BatchVariant(side="right"))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_last_token_is_no_padding_on_either_side(folder_of, tiny, side):
+    """Vectors of texts of different lengths in one batch are those of each text alone, which has no padding."""
+    place = f"Qwen3-Embedding-0.6B:{folder_of('Qwen3-Embedding-0.6B')}"
+    padded = load_model(place, dtype="float32", device="cpu", batch_size=3, variant=BatchVariant(side=side))
+    alone = load_model(place, dtype="float32", device="cpu", batch_size=1)
+    wanted = alone.embed_documents(tiny.DOCUMENTS)
+    assert np.abs(padded.embed_documents(tiny.DOCUMENTS) - wanted).max() < 1e-6
+    assert np.abs(wanted[0] - wanted[1]).max() > 0.01
+
+
 @pytest.mark.parametrize("where", ["CUDA", "CPU"])
 def test_out_of_memory_halves_the_batch_and_says_so(where):
     import torch

@@ -117,6 +117,18 @@ class LocalReranker(LocalModel):
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of one batch, [pair, label], as a tensor."""
 
+    def refuse_padding_after(self, side: str) -> None:
+        """Refuse padding on the right of a model that reads the logits at the last position.
+
+        Args:
+            side: that padding goes to; empty for the model's own.
+        """
+        if side == "right":
+            raise InputError(
+                f"{self.name} reads its answer at the last position, so padding must go to the left. Got right. Leave "
+                "padding=right out."
+            )
+
     def check_labels(self, labels: int) -> None:
         """Refuse a model whose logits do not fit its φ."""
         if labels != _LABELS[self.scoring]:
@@ -132,8 +144,7 @@ class YesNoReranker(LocalReranker):
 
     def load(self) -> None:
         """Load the language model, and look up its answer tokens."""
-        if self.padding_side != "left":
-            raise InputError(f"{self.name} reads its answer at the last position, so that padding goes to the left.")
+        self.refuse_padding_after(self.padding_side)
         self.tokenizer = self.tokenizer_of_place()
         self.model = self.network("AutoModelForCausalLM")
         self.answer_tokens = [self.tokenizer.convert_tokens_to_ids(answer) for answer in self.recipe.answers]
@@ -221,6 +232,8 @@ class CrossEncoderReranker(LocalReranker):
                 f"{self.name}: the files hold a {saved[0]}, which has no trained head for pairs. A cross-encoder "
                 "must be a ...ForSequenceClassification, or a language model with a recipe. Use another recipe."
             )
+        if any(type(module).__name__ == "LogitScore" for module in self.model.children()):
+            self.refuse_padding_after(self.variant.side)
         labels = 2 if answer_module(self.model) is not None else self.model.num_labels
         self.scoring = "softmax" if labels == 2 else "sigmoid"
         self.check_labels(labels)
