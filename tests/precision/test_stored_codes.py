@@ -178,6 +178,19 @@ def test_multiples_named_twice_count_once_and_lists_that_end_are_said() -> None:
     assert "AP reads past the 10 or 20 documents that are scored again: these lists end there." in " ".join(deep.notes)
 
 
+def test_what_is_said_of_the_queries_is_in_the_notes_once_for_all_lists() -> None:
+    """And nothing of it is a warning, which this test would fail by."""
+    asked, vectors, query_ids, doc_ids, _ = collection(np.random.default_rng(5))
+    grades = {query: {"d0": 1} for query in (*query_ids[1:], "q99")}
+    found = measure_codes(
+        asked, vectors, query_ids, doc_ids, Judgments.from_dict(grades), ["flat(storage='int8')"], "RR@5"
+    )
+    assert found.notes == (
+        "without judgments and left out: 1 query, 'q0'.",
+        "judged and missing from the run: 1 query, 'q99'.",
+    )
+
+
 def test_too_few_documents_are_said_before_they_are_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
     from trueval.retrieval.pipeline.stage_runner import StageRunner
 

@@ -16,6 +16,7 @@ Products are summed in float64 and rounded once to float32, so that documents of
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from trueval.collection import Collection, ids_in_order
-from trueval.errors import PolicyError
+from trueval.errors import PolicyError, TruevalWarning
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import evaluate
 from trueval.precision.codes_result import CodesReport, CodesRow, MeasureRange, RecallRange, RescoreLevel
@@ -328,12 +329,17 @@ def _row(
     stored = Embeddings(
         index.encode_queries(corpus.queries), index.decode(), corpus.query_ids, corpus.doc_ids, name=index.spec
     )
-    whole = evaluate_corpus(stored, judgments, measures, policy=policy)
-    levels = [_level(0, lists, whole)]
-    for level in rescore:
-        run = join_hits(lists.hits[level]).to_run(corpus.query_ids, corpus.doc_ids, f"{index.spec} {level}K")
-        last = min(level * k, len(corpus.doc_ids))
-        levels.append(_level(last, lists, evaluate(run, judgments, measures, policy=policy), level))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # those of the whole lists are in the notes
+        several = [evaluate_corpus(stored, judgments, measures, policy=policy)]
+        for level in rescore:
+            run = join_hits(lists.hits[level]).to_run(corpus.query_ids, corpus.doc_ids, f"{index.spec} {level}K")
+            several.append(evaluate(run, judgments, measures, policy=policy))
+    levels = [
+        _level(min(level * k, len(corpus.doc_ids)), lists, scores, level)
+        for level, scores in zip((0, *rescore), several, strict=True)
+    ]
+    notes = (note.removeprefix(f"{several[0].name}: ") for note in several[0].notes)
     rank = np.asarray(lists.tau_b)
     return CodesRow(
         storage=index.spec,
@@ -343,11 +349,11 @@ def _row(
         tau_b=float(np.nanmean(rank)) if np.isfinite(rank).any() else None,
         rbo=float(np.mean(lists.rbo)),
         rescored=tuple(levels),
-        notes=about.notes,
+        notes=tuple(dict.fromkeys((*about.notes, *notes))),
     )
 
 
-def _level(documents: int, lists: _Lists, scores: Scores, level: int = 0) -> RescoreLevel:
+def _level(documents: int, lists: _Lists, scores: Scores, level: int) -> RescoreLevel:
     recalls = lists.recall[level]
     means = [scores.mean(measure) for measure in scores.measures]
     return RescoreLevel(
