@@ -57,4 +57,4 @@ def test_the_release_is_a_commit_or_a_hash(weights: str, release: str, collectio
 def test_other_results_have_no_card(options: tuple[str, ...], trueval: Command, collection: Path) -> None:
     found = trueval("precision", "audit", collection, *options, "--card", "card.md")
     assert (found.status, found.out) == (2, "")
-    assert "goes with an audit of models" in " ".join(found.err.replace("│", " ").split())
+    assert "goes with an audit of models or a pipeline" in " ".join(found.err.replace("│", " ").split())

@@ -68,6 +68,32 @@ def test_the_answer_and_every_file(trueval: Command, files: Path, log: list[tupl
     assert result["settings"]["index"]["depth"] == DEPTH
 
 
+def test_the_card_has_the_stages_with_their_models(
+    trueval: Command, files: Path, log: list[tuple[str, int]]
+) -> None:
+    options = ("--scoring", "bfloat16", "--index-dtype", "int8", "--out", "out", "--card", "card.md")
+    found = trueval("precision", "audit", "made", "--pipeline", "pipeline.toml", "-m", "nDCG@5", *options)
+    assert found.status == 0, found.err
+    lines = (files / "card.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "| stage | model | release | runs in | scored in | measure | expected | range | bias |"
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:] if line.startswith("|")]
+    ladder = json.loads((files / "out" / "precision-stages.json").read_text(encoding="utf-8"))["ladder"]
+    low = next(each for each in ladder if (each["stage"], each["regime"]) == ("dense", "low"))["measures"][0]
+    assert [row[1:6] for row in cells if row[0] == "dense"] == [
+        ["embedder", "not known", *formats, "nDCG@5"]
+        for formats in (("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "float32"))
+    ]
+    assert next(row for row in cells if row[4] == "bfloat16")[6:] == [
+        f"{low['expected']:.4f}",
+        f"{low['range']:.4f}",
+        f"{low['bias']:+.4f}",
+    ]
+    assert [row[1] for row in cells if row[0] == "sparse"] == ["none"]  # once: no format changes it
+    assert {row[1] for row in cells if row[0] == "rerank"} == {"reranker"}
+    assert "60 documents, 6 queries" in "\n".join(lines)
+    assert lines[-2].startswith("trueval")
+
+
 @pytest.mark.parametrize(
     ("options", "status", "told"),
     [

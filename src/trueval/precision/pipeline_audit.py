@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +26,14 @@ from trueval.precision.stage_formats import (
     variants_of,
     without_format,
 )
-from trueval.precision.stages_result import PipelineAudit, RegimeStage, RerankedPairs, StageMeasure, StageRow
+from trueval.precision.stages_result import (
+    PipelineAudit,
+    RegimeStage,
+    RerankedPairs,
+    StageMeasure,
+    StageModel,
+    StageRow,
+)
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.ranked_lists import places_of, rank_lists
 from trueval.retrieval.pipeline.cache_keys import key_of
@@ -89,12 +96,14 @@ def audit_stages(
             work.close_needs()
             apart = variants_of(chosen.settings, formats._replace(models=low))
             rows = [row for row in map(work.row, apart) if row is not None]
-            base = reference_of(chosen.settings)
+            base = StageVariant("", HIGH, HIGH, reference_of(chosen.settings))
             return PipelineAudit(
                 pipeline=chosen.name,
                 collection=found.name,
                 documents=len(found.documents),
                 queries=len(found.queries),
+                sha256=work.texts(base),
+                models=tuple(work.models(base)),
                 stages=tuple(dict.fromkeys(step.stage for step in ladder)),
                 formats=tuple(low),
                 measures=tuple(map(str, wanted)),
@@ -103,7 +112,7 @@ def audit_stages(
                 pairs=work.pairs(),
                 settings={
                     name: {key: strip_folders(each) if isinstance(each, str) else each for key, each in values.items()}
-                    for name, values in base.items()
+                    for name, values in base.settings.items()
                 },
                 policy=used.to_dict(),
                 notes=tuple(dict.fromkeys([*without_format(chosen.settings), *work.notes])),
@@ -179,6 +188,19 @@ class _Audit:
             RerankedPairs(dtype, self.needed.get(dtype, 0), frame.height - self.needed.get(dtype, 0))
             for dtype, frame in self.seen.items()
         )
+
+    def texts(self, variant: StageVariant) -> Mapping[str, str]:
+        """The hashes of documents and queries."""
+        found: Mapping[str, str] = self._runner(variant).about()["sha256"]
+        return found
+
+    def models(self, variant: StageVariant) -> Iterator[StageModel]:
+        """The models, with the hashes of their files."""
+        work = self._runner(variant)
+        for table, values in variant.settings.items():
+            if "model" in values:
+                about: Mapping[str, Any] = work.candidate_settings(table)
+                yield StageModel(table, strip_folders(str(values["model"])), about.get("weights"), about["versions"])
 
     def _names(self, variant: StageVariant) -> list[str]:
         work = self._runner(variant)

@@ -88,6 +88,23 @@ class RerankedPairs:
     added: int
 
 
+@dataclass(frozen=True)
+class StageModel:
+    """A model of a pipeline.
+
+    Attributes:
+        table: table of the file that names it, "embed" or "rerank".
+        model: its name.
+        weights: hash of its files, of a hub model its commit; None of a service, and where it is not known.
+        versions: of the libraries that run it.
+    """
+
+    table: str
+    model: str
+    weights: str | None
+    versions: Mapping[str, str]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PipelineAudit(Result):
     """What number formats do to each stage of a pipeline.
@@ -97,6 +114,8 @@ class PipelineAudit(Result):
         collection: name of the collection.
         documents: number of documents.
         queries: number of judged queries.
+        sha256: hashes of the documents, and of the queries.
+        models: those of the stages.
         stages: names of the stages, in order.
         formats: of models, in which all of them ran together.
         measures: text forms, the first one answers.
@@ -115,6 +134,8 @@ class PipelineAudit(Result):
     collection: str
     documents: int
     queries: int
+    sha256: Mapping[str, str]
+    models: tuple[StageModel, ...]
     stages: tuple[str, ...]
     formats: tuple[str, ...]
     measures: tuple[str, ...]

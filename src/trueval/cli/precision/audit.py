@@ -117,12 +117,18 @@ def audit(
 
 
 def _write_card(result: Mapping[str, object], place: Path) -> None:
-    """Write the table for a model card."""
+    """Write the table for a card of models, or of a pipeline."""
     from trueval.precision.audit_result import PrecisionAudit
-    from trueval.precision.views.card import model_card
+    from trueval.precision.stages_result import PipelineAudit
+    from trueval.precision.views.card import model_card, pipeline_card
     from trueval.report.provenance import provenance
 
-    write_atomically(place, model_card(PrecisionAudit.from_dict(result), str(provenance((), None)["command"])))
+    command = str(provenance((), None)["command"])
+    if result["kind"] == PipelineAudit.KIND:
+        text = pipeline_card(PipelineAudit.from_dict(result), command)
+    else:
+        text = model_card(PrecisionAudit.from_dict(result), command)
+    write_atomically(place, text)
 
 
 def _is_within(path: str, folder: Path | None) -> bool:

@@ -228,7 +228,8 @@ class SourceOptions:
             raise typer.BadParameter("goes with --pipeline; models keep their outputs in --out.", param_hint="--cache")
         if self.card is not None and (self.sizes or self.reproduce is not None or self.dry_run):
             raise typer.BadParameter(
-                "goes with an audit of models, without --batch-sizes, --reproduce and --dry-run.", param_hint="--card"
+                "goes with an audit of models or a pipeline, without --batch-sizes, --reproduce and --dry-run.",
+                param_hint="--card",
             )
         if self.also is not None and not self.sizes:
             raise typer.BadParameter("goes with --batch-sizes.", param_hint="--also")
@@ -254,7 +255,6 @@ class SourceOptions:
             "--dry-run": self.dry_run,
             "--preset": self.preset,
             "--reproduce": self.reproduce,
-            "--card": self.card,
         }
         for name, value in given.items():
             if value:
