@@ -68,9 +68,7 @@ def test_the_answer_and_every_file(trueval: Command, files: Path, log: list[tupl
     assert result["settings"]["index"]["depth"] == DEPTH
 
 
-def test_the_card_has_the_stages_with_their_models(
-    trueval: Command, files: Path, log: list[tuple[str, int]]
-) -> None:
+def test_the_card_has_the_stages_with_their_models(trueval: Command, files: Path, log: list[tuple[str, int]]) -> None:
     options = ("--scoring", "bfloat16", "--index-dtype", "int8", "--out", "out", "--card", "card.md")
     found = trueval("precision", "audit", "made", "--pipeline", "pipeline.toml", "-m", "nDCG@5", *options)
     assert found.status == 0, found.err

@@ -89,6 +89,14 @@ class FrontierOptions:
             "among what predicts answers.",
         ),
     ] = None
+    precision: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Result of trueval precision audit --pipeline of a pipeline of the sweep: what number formats do to "
+            "it stands beside its systems; may repeat.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,6 +201,7 @@ def frontier(
         grow=growth.grow,
         budget=chances.budget,
         brittle=chances.brittle,
+        precision=chances.precision or (),
     )
     files: Any = {ROUTER: partial(_write_router, text=found.router_toml())} if routing.route else {}
     result = found.to_dict()

@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from trueval.comparison.budget.budget_result import Budget, Doubt
-from trueval.errors import InputError, Place, PolicyError
+from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
     from trueval.standings.standings import Floats
@@ -161,7 +160,7 @@ def read_budget(budget: Budget | str | PathLike[str], policy: Mapping[str, objec
         InputError: there is none.
         PolicyError: it is of expected values under another policy.
     """
-    found = budget if isinstance(budget, Budget) else _read(Path(budget))
+    found = budget if isinstance(budget, Budget) else _read(budget)
     own = found.choices["policy"]
     for name in policy.keys() - OF_TIES:
         if own.get(name) != policy[name]:
@@ -172,12 +171,7 @@ def read_budget(budget: Budget | str | PathLike[str], policy: Mapping[str, objec
     return found
 
 
-def _read(path: Path) -> Budget:
-    from trueval.files.source.source_bytes import read_bytes
-    from trueval.report.kinds import read_json
+def _read(place: str | PathLike[str]) -> Budget:
+    from trueval.report.result_inputs import read_result
 
-    path = path / FILE if path.is_dir() else path
-    data = read_json(path, read_bytes(str(path)))
-    if not isinstance(data, dict) or data.get("kind") != Budget.KIND:
-        raise Place(str(path)).error("no result of trueval budget. Name its folder of --out, or its JSON file.")
-    return Budget.from_dict(data, str(path))
+    return read_result(place, FILE, Budget, "trueval budget")

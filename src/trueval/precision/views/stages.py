@@ -81,7 +81,7 @@ def view(result: PipelineAudit) -> View:
         answer=_answer(result),
         lead=figures[0] if figures else None,
         sections=[
-            Section("Stages together", [_ladder(result)], figures=figures[1:], open=True, id="ladder"),
+            Section("Stages together", [ladder_sheet(result.ladder)], figures=figures[1:], open=True, id="ladder"),
             *_apart(result),
             choices_section("audit", dict(_choices(result))),
         ],
@@ -269,7 +269,7 @@ def _findings(result: PipelineAudit) -> Iterator[Sentence]:
 def _figures(result: PipelineAudit) -> Iterator[Figure]:
     """The ladder: ranges of each regime after each stage, a figure for each measure."""
     for at, name in enumerate(result.measures):
-        dots = [_dot(step, step.measures[at]) for step in _distinct(_in_stages(result), at)]
+        dots = [_dot(step, step.measures[at]) for step in _distinct(_in_stages(result.ladder), at)]
         about = f"{name} after each stage of each regime: expected value, tie range and tie-broken value."
         yield Figure(f"ladder-{at}", name, about, partial(plot_dots, [dot for dot in dots if dot]), key=DOT_KEY)
 
@@ -292,25 +292,35 @@ def _regime(step: RegimeStage) -> str:
     return named.get(step.regime, HIGH)
 
 
-def _in_stages(result: PipelineAudit) -> list[RegimeStage]:
+def _in_stages(ladder: Sequence[RegimeStage]) -> list[RegimeStage]:
     """The steps stage by stage, regimes in their order."""
-    return [step for stage in result.stages for step in result.ladder if step.stage == stage]
+    stages = dict.fromkeys(step.stage for step in ladder)
+    return [step for stage in stages for step in ladder if step.stage == stage]
 
 
-def _ladder(result: PipelineAudit) -> Sheet[_Step]:
-    rows = [_Step(step, value) for step in _in_stages(result) for value in step.measures]
+def ladder_sheet(
+    ladder: Sequence[RegimeStage], title: str = "Stages together", id: str = "stages-together"
+) -> Sheet[_Step]:
+    """The stages of a whole pipeline in each regime.
+
+    Args:
+        ladder: of an audit.
+        title: of the table.
+        id: of the table on a page.
+    """
+    rows = [_Step(step, value) for step in _in_stages(ladder) for value in step.measures]
     columns = [
         Column[_Step]("stage", lambda row: row.step.stage, NAME),
         Column[_Step]("model → scores", lambda row: _regime(row.step), NAME),
         Column[_Step]("tied", lambda row: row.step.tied, PERCENT, leaves=3),
-        *([Column[_Step]("measure", lambda row: row.value.measure)] if len(result.measures) > 1 else []),
+        *([Column[_Step]("measure", lambda row: row.value.measure)] if len(ladder[0].measures) > 1 else []),
         Column[_Step]("tie-broken", lambda row: row.value.tie_broken, FRACTION, leaves=2),
         Column[_Step]("expected", lambda row: row.value.expected, FRACTION, strong=True),
         Column[_Step]("range", lambda row: row.value.range, FRACTION),
         Column[_Step]("bias", lambda row: row.value.bias, DIFFERENCE),
         Column[_Step]("sd", lambda row: row.value.sd, FRACTION, leaves=1),
     ]
-    return Sheet("Stages together", rows, columns, id="stages-together")
+    return Sheet(title, rows, columns, id=id)
 
 
 def _apart(result: PipelineAudit) -> Iterator[Section]:

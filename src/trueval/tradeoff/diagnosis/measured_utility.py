@@ -20,7 +20,7 @@ import numpy as np
 
 from trueval.answers.answer_logs import read_answers
 from trueval.answers.generation.brittle_result import BrittleAnswers, QuestionUtility
-from trueval.errors import InputError, Place
+from trueval.errors import InputError
 from trueval.standings.standings import Floats
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
@@ -37,15 +37,9 @@ def read_brittle(brittle: BrittleAnswers | str | PathLike[str]) -> BrittleAnswer
     """
     if isinstance(brittle, BrittleAnswers):
         return brittle
-    from trueval.files.source.source_bytes import read_bytes
-    from trueval.report.kinds import read_json
+    from trueval.report.result_inputs import read_result
 
-    path = Path(brittle)
-    path = path / FILE if path.is_dir() else path
-    data = read_json(path, read_bytes(str(path)))
-    if not isinstance(data, dict) or data.get("kind") != BrittleAnswers.KIND:
-        raise Place(str(path)).error("no result of trueval answers brittle. Name its folder of --out, or its file.")
-    return BrittleAnswers.from_dict(data, str(path))
+    return read_result(brittle, FILE, BrittleAnswers, "trueval answers brittle")
 
 
 def measured_utility(measured: SweepArrays, brittle: BrittleAnswers) -> Floats:

@@ -33,6 +33,7 @@ from trueval.tradeoff.route.route_result import CertifiedRouter, RoutedSystem
 if TYPE_CHECKING:
     from trueval.answers.generation.brittle_result import BrittleAnswers
     from trueval.comparison.budget.budget_result import Budget
+    from trueval.precision.stages_result import PipelineAudit
     from trueval.tradeoff.frontier.frontier_analysis import Frontier, FrontierChoices
 
 RESAMPLES: Final = 2000
@@ -65,6 +66,7 @@ def frontier(
     grow: float | None = None,
     budget: Budget | str | Path | None = None,
     brittle: BrittleAnswers | str | Path | None = None,
+    precision: Sequence[PipelineAudit | str | Path] = (),
 ) -> Frontier:
     """Find the Pareto-optimal configurations of a sweep, and the one to ship.
 
@@ -72,27 +74,29 @@ def frontier(
         directory: directory of the sweep, from --out of `trueval sweep`.
         max_latency_ms: milliseconds of a query; all limits are by default those of the sweep.
         max_cost: cost limit per 1,000 queries.
-        min_quality: minimum of the sweep's quality as a number, or "nDCG@10=0.5" for another of its measures.
-        rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all three.
+        min_quality: least value of the sweep's quality, or "nDCG@10=0.5" of another measure.
+        rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all.
         percentile: "p50", "p95" or "p99".
         band_ms: latencies that differ by no more are tied; by default by the measured jitter.
         slo_ms: latency limits, each with a frontier of its own.
         level: confidence level of intervals, and the share of resamples at which one quality is separated from another.
         resamples, seed, threads: number of resamples, seed of all, number of threads.
-        sure: minimum share of resamples in which the choice of a rule is within its limits; .5 by default.
+        sure: least share of resamples in which a choice is within its limits; .5 by default.
         route: promise of a router; `router_toml()` is its file.
         grow: forecast a corpus of so many times the documents; the sweep must have searched thinned ones ([grow]).
         budget: result of `trueval.budget`: choices then hold for other repeats and judges.
-        brittle: result of `trueval.brittle_answers`: its utilities make a UDCG that predicts answers.
+        brittle: result of `trueval.brittle_answers`: a UDCG with its utilities predicts answers.
+        precision: results of `trueval.audit_pipeline`, to stand beside the systems they are of.
 
     Raises:
-        InputError: there is no sweep, or its files are damaged.
+        InputError: the sweep is absent or damaged, or an audit is of something else.
         PolicyError: an option is not what it must be, or a limit is of what the sweep does not know.
 
     >>> frontier("results", max_latency_ms=200).to_dict()["points"]  # doctest: +SKIP
     """
     # Late, as in `compute`: `trueval` names this function, and all that it names is imported soon.
     from trueval.tradeoff.diagnosis.measured_utility import read_brittle
+    from trueval.tradeoff.frontier.audited_systems import match_audits
     from trueval.tradeoff.frontier.frontier_analysis import FrontierChoices
 
     measured = read_sweep(directory)
@@ -122,7 +126,8 @@ def frontier(
     _check_limits(measured, choices.limits)
     growth = None if grow is None else _forecast(measured, choices, grow)
     routing = None if route is None else _certify(measured, choices, route)
-    return replace(compute(measured, choices), routing=routing, growth=growth)
+    found = replace(compute(measured, choices), routing=routing, growth=growth)
+    return replace(found, precision=match_audits(measured, precision)) if precision else found
 
 
 def _forecast(measured: SweepArrays, choices: FrontierChoices, factor: float) -> tuple[SystemGrowth, ...]:

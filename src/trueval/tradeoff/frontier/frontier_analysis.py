@@ -38,6 +38,7 @@ from trueval.tradeoff.frontier.frontier_result import (
     RuleBounds,
     ShrinkageModel,
     SweepSource,
+    SystemPrecision,
 )
 from trueval.tradeoff.frontier.rule_sentences import of_rule
 from trueval.tradeoff.frontier.rules import (
@@ -127,6 +128,7 @@ class Frontier(ReprByKind):
         target: the measure of a quality limit; None for the quality itself.
         routing: routing of the sweep and its certified router, where one was asked for.
         growth: forecasts for a larger corpus, where they were asked for.
+        precision: what number formats do to pipelines, where audits of these were given.
     """
 
     measured: SweepArrays
@@ -136,6 +138,7 @@ class Frontier(ReprByKind):
     target: Target | None
     routing: tuple[RoutedSystem, CertifiedRouter] | None = None
     growth: tuple[SystemGrowth, ...] | None = None
+    precision: tuple[SystemPrecision, ...] = ()
 
     @cached_property
     def ties(self) -> LatencyTies:
@@ -265,6 +268,7 @@ class Frontier(ReprByKind):
             growth=self.growth,
             predictions=predict_answers(measured, choices.level, choices.resamples, choices.seed, choices.brittle)
             or None,
+            precision=self.precision or None,
         )
 
     def router_toml(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from trueval.precision.stages_result import RegimeStage
 from trueval.report.json_fields import OMITTED, json_key
 from trueval.report.result import Result
 from trueval.tradeoff.diagnosis.diagnosis_results import (
@@ -243,6 +244,25 @@ class LimitFrontier:
     feasible: int
 
 
+@dataclass(frozen=True)
+class SystemPrecision:
+    """What number formats do to a pipeline of the sweep, from its audit.
+
+    Attributes:
+        systems: names of the systems that are this pipeline, each in formats of its own.
+        pipeline: its name in the audit.
+        queries: number of queries of the audit.
+        measures: names of the measures of the audit.
+        ladder: each stage of the whole pipeline in float32, as its file says, and in low precision.
+    """
+
+    systems: tuple[str, ...]
+    pipeline: str
+    queries: int
+    measures: tuple[str, ...]
+    ladder: tuple[RegimeStage, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class FrontierResult(Result):
     """The frontier of a sweep.
@@ -277,6 +297,7 @@ class FrontierResult(Result):
         router: certified router, where one was asked for.
         growth: forecasts for a larger corpus, where they were asked for.
         predictions: which measures of lists predict the answers of each generator; None where nobody answers.
+        precision: what number formats do to pipelines, where audits of these were given.
     """
 
     KIND: ClassVar[str] = "frontier"
@@ -311,3 +332,4 @@ class FrontierResult(Result):
     router: CertifiedRouter | None = field(default=None, metadata=OMITTED)
     growth: tuple[SystemGrowth, ...] | None = field(default=None, metadata=OMITTED)
     predictions: tuple[GeneratorPrediction, ...] | None = field(default=None, metadata=OMITTED)
+    precision: tuple[SystemPrecision, ...] | None = field(default=None, metadata=OMITTED)

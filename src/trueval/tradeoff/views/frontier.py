@@ -26,6 +26,7 @@ from trueval.tradeoff.views.frontier_answer import advice, answer, describe_rule
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.growth_section import growth_findings, growth_section
 from trueval.tradeoff.views.points import ConfigurationPoint, points_of_frontier
+from trueval.tradeoff.views.precision_section import precision_findings, precision_section
 from trueval.tradeoff.views.prediction_section import prediction_findings, prediction_section
 from trueval.tradeoff.views.route_section import promise_of, router_section
 from trueval.tradeoff.views.units import MILLISECONDS, MONEY, SETTING, SHARE, value_in
@@ -103,6 +104,7 @@ def view(result: FrontierResult) -> View:
             *router_section(result.router),
             *_steps(result),
             *prediction_section(result.predictions),
+            *precision_section(result.precision),
             *reasons(result.failed, result.left_out),
             choices_section("frontier", {**choices, "sweep": result.sweep.name, "SHA-256": result.sweep.sha256}),
         ],
@@ -114,6 +116,7 @@ def view(result: FrontierResult) -> View:
             *across_k(result),
             *advice(result),
             *prediction_findings(result.predictions),
+            *precision_findings(result),
         ],
         marks=[Mark(ON_FRONTIER, _describe_frontier(result))],
         legend=list(_legend(result)),
