@@ -42,6 +42,7 @@ FACE = [
     "audit_precision",
     "brittle_answers",
     "budget",
+    "budget_answers",
     "build_golden",
     "check_drift",
     "compare",

@@ -28,6 +28,7 @@ __all__ = [
     "audit_precision",
     "brittle_answers",
     "budget",
+    "budget_answers",
     "build_golden",
     "check_drift",
     "compare",
@@ -69,6 +70,7 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 if TYPE_CHECKING:
     from trueval import errors
     from trueval.answers.evaluate_answers import compare_answers, evaluate_answers
+    from trueval.answers.generation.answers_budget import budget_answers
     from trueval.answers.generation.brittle_answers import brittle_answers
     from trueval.answers.generation.generate_answers import generate_answers
     from trueval.answers.judge_answers import judge_answers
@@ -137,6 +139,7 @@ _HOMES = {
     "audit_precision": "trueval.precision.audit_precision",
     "brittle_answers": "trueval.answers.generation.brittle_answers",
     "budget": "trueval.comparison.budget.doubt_budget",
+    "budget_answers": "trueval.answers.generation.answers_budget",
     "build_golden": "trueval.golden.build.build_golden",
     "check_drift": "trueval.tradeoff.route.drift",
     "compare": "trueval.comparison.compare",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from trueval.cli.answers.generators import ANSWERS_FILE, GeneratedFolder, GeneratedLedger, ask_generators
+from trueval.cli.answers.answer_options import ANSWERS_FILE, GeneratedFolder, GeneratedLedger, ask_generators
 from trueval.cli.estimates import DryRunFlag, MaxCost
 from trueval.cli.options import Form, Level, Memory, Percent, with_groups
 from trueval.cli.short_help import common_options

@@ -20,6 +20,9 @@ class BudgetChoices(NamedTuple):
         fixed_judges: whether only these judges matter: what judges as such differ by is then no doubt.
         prices: prices of more; None where purchases are not priced.
         seed: of the draws behind intervals of variances.
+        answer_labels: labels that an answer takes in one round, where repeats are answers of generators and judges
+            rounds of one judge: both are drawn anew for each question, so that neither has an effect common to all
+            questions, and each repeat is labeled for itself. None for runs, whose judgments are counted.
     """
 
     baseline: str | None = None
@@ -29,6 +32,7 @@ class BudgetChoices(NamedTuple):
     fixed_judges: bool = False
     prices: UnitPrices | None = None
     seed: int = 0
+    answer_labels: float | None = None
 
     def check(self) -> None:
         """Refuse choices out of range.

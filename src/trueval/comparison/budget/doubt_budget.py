@@ -151,9 +151,9 @@ def budget_of_scores(
     notes += [note for each in scores.values() for row in each for found in row for note in found.notes]
     found = tuple(each.budget() for each in measured)
     notes += [line for each in measured for line in each.remarks()]
-    notes += _remarks(names, repeats, len(judges), corrected is not None)
+    notes += [] if choices.answer_labels is not None else _remarks(names, repeats, len(judges), corrected is not None)
     recorded = {
-        **choices._asdict(),
+        **{name: value for name, value in choices._asdict().items() if name != "answer_labels" or value is not None},
         "prices": None if choices.prices is None else choices.prices._asdict(),
         "labels_per_question": measured[0].labels,
         "audit": None if corrected is None else corrected.design,

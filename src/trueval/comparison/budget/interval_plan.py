@@ -83,6 +83,7 @@ class Workload(NamedTuple):
         unit: labels that an audited unit takes: the passages of a question, or 1.
         repeats: whether the effect of repeats is known.
         judges: whether that of judges is, and others can be asked.
+        of_answers: whether labels are of answers, so that each repeat takes its own.
     """
 
     labels: float
@@ -90,6 +91,7 @@ class Workload(NamedTuple):
     unit: float
     repeats: bool
     judges: bool
+    of_answers: bool = False
 
 
 class IntervalPlan(NamedTuple):
@@ -194,10 +196,11 @@ class IntervalPlan(NamedTuple):
     def _work(self, more: Purchases, work: Workload) -> tuple[Floats, Floats]:
         """Labels and answers that so many more of each take."""
         now, then = self.counts, self.more(more)
-        labels = work.labels * (then.queries * then.judges - now.queries * now.judges)
+        runs = work.systems / len(now.repeats)
+        each = sum(then.repeats) * runs if work.of_answers else 1, sum(now.repeats) * runs if work.of_answers else 1
+        labels = work.labels * (then.queries * then.judges * each[0] - now.queries * now.judges * each[1])
         if now.audited is not None and then.audited is not None:
             labels = labels + work.unit * (then.audited - now.audited)
-        runs = work.systems / len(now.repeats)
         answers = runs * sum(
             then.queries * after - now.queries * before for after, before in zip(then.repeats, now.repeats, strict=True)
         )

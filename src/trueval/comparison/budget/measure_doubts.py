@@ -83,7 +83,7 @@ class MeasureDoubts:
         place = {query: at for at, query in enumerate(ids)}
         self.values = {name: _values(each, at, place) for name, each in scores.items()}
         graded = [float((judge.frame["grade"] >= 0).sum()) / max(len(judge.query_ids), 1) for judge in judges]
-        self.labels = float(np.mean(graded))
+        self.labels = float(np.mean(graded)) if choices.answer_labels is None else choices.answer_labels
         self.inside: dict[str, MeanSquares | None] = {}
         self.refused: list[str] = []
 
@@ -200,8 +200,8 @@ class MeasureDoubts:
 
     def _describe(self, found: MeanVariance, run: str, minus: str | None, ties: Floats) -> Doubt:
         """The numbers of a mean or a difference."""
-        level, fixed = self.choices.level, self.choices.fixed_judges
-        counted: Bools = np.array([not (fixed and each.effect == "J") for each in found.components])
+        level = self.choices.level
+        counted: Bools = np.array([self._counts(each.effect) for each in found.components])
         components = [each for each, counts in zip(found.components, counted, strict=True) if counts]
         variances, divisors = found.variances, found.divisors
         drawn = found.draw(np.random.default_rng(self.choices.seed))
@@ -246,6 +246,12 @@ class MeasureDoubts:
             shorter,
         )
 
+    def _counts(self, effect: str) -> bool:
+        """Whether an effect is a doubt."""
+        if self.choices.answer_labels is not None and "Q" not in effect:
+            return False
+        return not (self.choices.fixed_judges and effect == "J")
+
     def _work(self, found: MeanVariance, is_pair: bool) -> Workload:
         has = {letter for each in found.components for letter in each.effect}
         per_query = self.corrected is not None and self.corrected.design == ALL_QUERIES
@@ -255,6 +261,7 @@ class MeasureDoubts:
             self.labels if per_query else 1.0,
             "R" in has,
             "J" in has and not self.choices.fixed_judges,
+            self.choices.answer_labels is not None,
         )
 
 

@@ -50,13 +50,51 @@ class _EffectRow(NamedTuple):
     effect: DoubtEffect
 
 
+class BudgetWords(NamedTuple):
+    """What a budget calls its parts.
+
+    Attributes:
+        title: of the page.
+        next: the next command; {measure} stands for the measure.
+        repeat: in singular and plural, of repeats.
+        judge: in singular and plural, of judges.
+        repeats: what repeats are, in columns.
+        judges: what judges are, in columns.
+        others: what the interval is about beside questions: repeats, and judges.
+        formats: whether a number format of scores can remove ties.
+    """
+
+    title: str = "Budget of doubt"
+    next: str = 'trueval power QRELS RUN RUN -m "{measure}"'
+    repeat: tuple[str, str] = ("more repeat of each system", "more repeats of each system")
+    judge: tuple[str, str] = ("more judge", "more judges")
+    repeats: str = "repeats"
+    judges: str = "judges"
+    others: tuple[str, str] = ("other repeats", "other judges like these")
+    formats: bool = True
+
+
+OF_RUNS: Final = BudgetWords()
+OF_ANSWERS: Final = BudgetWords(
+    title="Budget of answers",
+    next='trueval answers compare LOG LOG --judged TABLE --judged TABLE -m "{measure}"',
+    repeat=("more answer to each question", "more answers to each question"),
+    judge=("more round of the judge", "more rounds of the judge"),
+    repeats="samples",
+    judges="rounds",
+    others=("other answers of the same generators", "other rounds of the same judge"),
+    formats=False,
+)
+
+
 def view(result: Budget) -> View:
-    """What `trueval budget` shows.
+    """What `trueval budget` shows, and `trueval answers budget`.
 
     Args:
         result: of the command.
     """
-    sheets = [sheet for found in result.measures for sheet in _sheets(result, found)]
+    words = OF_RUNS if result.choices.get("answer_labels") is None else OF_ANSWERS
+    sheets = [sheet for found in result.measures for sheet in _sheets(result, found, words)]
     leading = [found for found in result.measures if found.differences]
     figures = [_figure(found, at) for at, found in enumerate(leading)]
     effects = [
@@ -66,8 +104,8 @@ def view(result: Budget) -> View:
         for effect in doubt.effects
     ]
     return View(
-        title="Budget of doubt",
-        answer=_answer(result),
+        title=words.title,
+        answer=_answer(result, words),
         lead=figures[0] if figures else None,
         sections=[
             Section("What differences vary by", sheets, "Shares are of the variance of a difference.", figures[1:]),
@@ -75,7 +113,7 @@ def view(result: Budget) -> View:
             choices_section("budget", {**result.choices, "prices": _price_words(result)}),
         ],
         csv=_csv(result),
-        findings=[line for found in result.measures[1:] for line in _findings(result, found)],
+        findings=[line for found in result.measures[1:] for line in _findings(result, found, words)],
         marks=MARKS,
         legend=list(_legend(result)),
         notes=result.notes,
@@ -88,7 +126,7 @@ def main_pair(found: MeasureBudget) -> Doubt:
     return found.differences[0]
 
 
-def _answer(result: Budget) -> Answer:
+def _answer(result: Budget, words: BudgetWords) -> Answer:
     found = result.measures[0]
     pair = main_pair(found)
     question = "What is the difference uncertain by, and what makes it less so?"
@@ -98,37 +136,37 @@ def _answer(result: Budget) -> Answer:
         Quantity(pair, "value", DIFFERENCE),
         " ± ",
         Quantity(pair, "half_width"),
-        f", an interval that {interval}. {_shares(pair)}",
+        f", an interval that {interval}. {_shares(pair, words)}",
     )
     return Answer(
         sentence,
         question,
-        sure=_sure(result),
-        change=_cure(result, pair),
-        next=f'trueval power QRELS RUN RUN -m "{found.measure}"',
+        sure=_sure(result, words),
+        change=_cure(result, pair, words),
+        next=words.next.format(measure=found.measure),
     )
 
 
-def _shares(pair: Doubt) -> str:
+def _shares(pair: Doubt, words: BudgetWords) -> str:
     """What the variance of the difference is made of, the largest part first."""
     known = sorted((each for each in pair.sources if each.share == each.share), key=lambda each: -each.share)
     if not known:
         return "Nothing varies."
-    words = [f"{each.source} {percent(each.share)}" for each in known]
-    return f"Of the variance of a difference of tie-broken values: {', '.join(words)}."
+    called = [f"{each.source.replace('repeats', words.repeats)} {percent(each.share)}" for each in known]
+    return f"Of the variance of a difference of tie-broken values: {', '.join(called)}."
 
 
-def _sure(result: Budget) -> str:
+def _sure(result: Budget, words: BudgetWords) -> str:
     about = ["other questions like these"]
     if max(result.repeats) > 1:
-        about.append("other repeats")
+        about.append(words.others[0])
     if len(result.judges) > 1 and not result.choices["fixed_judges"]:
-        about.append("other judges like these")
+        about.append(words.others[1])
     listed = about[0] if len(about) == 1 else f"{', '.join(about[:-1])} and {about[-1]}"
     return f"The interval, at level {result.choices['level']:.4g}, is about {listed}."
 
 
-def _cure(result: Budget, pair: Doubt) -> Sentence:
+def _cure(result: Budget, pair: Doubt, called: BudgetWords) -> Sentence:
     """What shortens the interval, and what does not."""
     shorter = pair.shorter
     if shorter is None:
@@ -139,12 +177,12 @@ def _cure(result: Budget, pair: Doubt) -> Sentence:
     ways = (shorter.cheapest, shorter.questions, shorter.audited, shorter.judges, shorter.repeats)
     found = next((each for each in ways if each is not None), None)
     if found is not None:
-        words = f"{aim} takes {_bought(found, currency, audit)}."
+        words = f"{aim} takes {_bought(found, currency, audit, called)}."
     elif result.choices["prices"]:
         words = f"{aim} is not reached by any of the numbers that were tried."
     else:
         words = f"{aim} is not reached by more of one kind alone; --prices looks for the cheapest of all together."
-    return f"{words} {_format_words(pair)}"
+    return f"{words} {_format_words(pair)}" if called.formats else words
 
 
 def _format_words(pair: Doubt) -> str:
@@ -156,13 +194,13 @@ def _format_words(pair: Doubt) -> str:
     return f"Scores in float32 can at most remove {what}, {percent(saved)} of the interval of tie-broken values."
 
 
-def _bought(one: Purchase, currency: str, audit: str) -> str:
+def _bought(one: Purchase, currency: str, audit: str, called: BudgetWords) -> str:
     """What is bought, in words: "40 more questions (1,200 labels, cost 12.00 USD)"."""
     unit = ("query", "queries") if audit == "queries" else ("passage", "passages")
     counts = (
         (one.questions, "more question", "more questions"),
-        (one.repeats, "more repeat of each system", "more repeats of each system"),
-        (one.judges, "more judge", "more judges"),
+        (one.repeats, *called.repeat),
+        (one.judges, *called.judge),
         (one.audited, f"more audited {unit[0]}", f"more audited {unit[1]}"),
     )
     words = [count_phrase(count, single, several) for count, single, several in counts if count]
@@ -186,7 +224,7 @@ def _price_words(result: Budget) -> str:
     return ", ".join(f"{name} {prices[name]:g}{_currency(result)}" for name in ("question", "label", "answer"))
 
 
-def _findings(result: Budget, found: MeasureBudget) -> Iterator[Sentence]:
+def _findings(result: Budget, found: MeasureBudget, words: BudgetWords) -> Iterator[Sentence]:
     """The same of another measure, in one sentence."""
     pair = main_pair(found)
     yield (
@@ -194,7 +232,7 @@ def _findings(result: Budget, found: MeasureBudget) -> Iterator[Sentence]:
         Quantity(pair, "value", DIFFERENCE),
         " ± ",
         Quantity(pair, "half_width"),
-        f". {_shares(pair)} ",
+        f". {_shares(pair, words)} ",
     )
 
 
@@ -206,7 +244,7 @@ def _share_column(source: str, title: str) -> Column[Doubt]:
     return Column(title, share, PERCENT)
 
 
-def _sheets(result: Budget, found: MeasureBudget) -> Iterator[AnySheet]:
+def _sheets(result: Budget, found: MeasureBudget, words: BudgetWords) -> Iterator[AnySheet]:
     means: list[Column[Doubt]] = [
         Column("run", lambda row: row.run + (" (baseline)" if row.run == result.baseline else ""), NAME),
         Column("expected", lambda row: row.value, FRACTION),
@@ -215,7 +253,12 @@ def _sheets(result: Budget, found: MeasureBudget) -> Iterator[AnySheet]:
     ]
     heading = f"{found.measure}: {found.better} is better"
     yield Sheet(heading, found.means, means, id=f"means-{found.measure}")
-    titles = {"questions": "questions", "labels": "labels", "repeats": "repeats", "repeats and labels together": "both"}
+    titles = {
+        "questions": "questions",
+        "labels": "labels",
+        "repeats": words.repeats,
+        "repeats and labels together": "both",
+    }
     known = {each.source for pair in found.differences for each in pair.sources}
     shares = [_share_column(source, title) for source, title in titles.items() if source in known]
     columns: list[Column[Doubt]] = [
@@ -234,7 +277,7 @@ def _sheets(result: Budget, found: MeasureBudget) -> Iterator[AnySheet]:
     for only, chosen in shown:
         title = f"{found.measure}: what differences vary by"
         yield Sheet(title, chosen, columns, only=only, id=f"shares-{found.measure}")
-        plan = list(_plan_columns(result))
+        plan = list(_plan_columns(result, words))
         yield Sheet(f"{found.measure}: what {_aim(result)}", chosen, plan, only=only, id=f"plan-{found.measure}")
 
 
@@ -243,23 +286,23 @@ def _aim(result: Budget) -> str:
     return "halves the interval" if wanted is None else f"makes the half width {wanted:g}"
 
 
-def _plan_columns(result: Budget) -> Iterator[Column[Doubt]]:
+def _plan_columns(result: Budget, words: BudgetWords) -> Iterator[Column[Doubt]]:
     """More questions, repeats, judges or audited units alone, and the cheapest of all together."""
     yield Column("A", lambda row: row.run, NAME)
     yield Column("B", lambda row: row.minus, NAME)
     yield Column("questions", lambda row: _alone(row, "questions"), NEEDED, strong=True)
     if max(result.repeats) > 1:
-        yield Column("or repeats", lambda row: _alone(row, "repeats"), NEEDED)
+        yield Column(f"or {words.repeats}", lambda row: _alone(row, "repeats"), NEEDED)
     if len(result.judges) > 1 and not result.choices["fixed_judges"]:
-        yield Column("or judges", lambda row: _alone(row, "judges"), NEEDED)
+        yield Column(f"or {words.judges}", lambda row: _alone(row, "judges"), NEEDED)
     if _is_audited(result):
         yield Column("or audited", lambda row: _alone(row, "audited"), NEEDED)
     if result.choices["prices"]:
         yield Column("cheapest:\nquestions", lambda row: _cheapest(row, "questions"), NEEDED)
         if max(result.repeats) > 1:
-            yield Column("with\nrepeats", lambda row: _cheapest(row, "repeats"), NEEDED)
+            yield Column(f"with\n{words.repeats}", lambda row: _cheapest(row, "repeats"), NEEDED)
         if len(result.judges) > 1 and not result.choices["fixed_judges"]:
-            yield Column("with\njudges", lambda row: _cheapest(row, "judges"), NEEDED)
+            yield Column(f"with\n{words.judges}", lambda row: _cheapest(row, "judges"), NEEDED)
         if _is_audited(result):
             yield Column("with\naudited", lambda row: _cheapest(row, "audited"), NEEDED)
         yield Column(f"cost{_currency(result)}", _least_cost, MONEY)
