@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import permutations, product
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from tests.extras import need
 from tests.golden.chat import chat_server
 
 from trueval.answers.answer import Passage
+from trueval.answers.answer_logs import read_answers
 from trueval.answers.generation.asked_questions import AskedQuestion, RankedDocument
 from trueval.answers.generation.brittle_answers import brittle_answers, estimate_brittle, largest_k
 from trueval.answers.generation.brittle_result import BrittleAnswers
-from trueval.answers.generation.distractors import distractors_by_kind, expected_distractors, place_gold
+from trueval.answers.generation.distractors import bundle_texts, distractors_by_kind, expected_distractors, place_gold
 from trueval.answers.generation.dose_response import (
     DoseValues,
     drop,
@@ -29,7 +30,12 @@ from trueval.answers.generation.dose_response import (
     steepest,
 )
 from trueval.answers.generation.planted_generators import PlantedErrors, PlantedGenerator
+from trueval.answers.views.brittle import view
 from trueval.errors import InputError
+from trueval.models.generator import Generation
+from trueval.probes.query_noise import noisy
+from trueval.report.terminal import render_text
+from trueval.report.view_texts import in_terminal
 
 need("openai", extra="judge")
 
@@ -274,3 +280,79 @@ def test_k_is_where_lists_hold_fewer_than_the_dose_that_harms_without_a_dose_of_
     config = write_corpus(tmp_path, 40, tables=tables, generate={"planted": {"distracted": 0.5}}, hits=0.0)
     (harm,) = brittle_answers(config, tmp_path / "out").generators[0].thresholds
     assert (harm.dose, harm.k) == (3, 2)
+
+
+class _Reader:
+    """Copies what the passages say of the box, unless the question is `confusing` or a passage `misleading`."""
+
+    name = "reader"
+
+    def __init__(self, confusing: Container[str] = (), misleading: str = "nothing") -> None:
+        self.confusing, self.misleading = confusing, misleading
+
+    def identity(self) -> dict[str, object]:
+        return {"name": self.name, "misleading": self.misleading}
+
+    def generate(self, question: str, passages: Sequence[str], sample: int = 0) -> Generation:
+        wrong = question in self.confusing or any(self.misleading in each for each in passages)
+        said = next(each.rpartition(" ")[2].rstrip(".") for each in passages if "word" in each)
+        return Generation("nothing" if wrong else said)
+
+
+def test_levels_of_chatter_are_a_dose_of_the_question(tmp_path: Path) -> None:
+    """Right up to level 2: least squares over levels 0 to 4 of (1, 1, 1, 0, 0) is -0.3; harm is sure from level 3."""
+    config = write_corpus(tmp_path, 8, tables='[brittle]\nkinds = ["chatter"]\n')
+    asked = [f"Which color has box {at}?" for at in range(8)]
+    confusing = {noisy(each, level, "en", seed=0).text for each in asked for level in (3, 4)}
+    found = brittle_answers(config, tmp_path / "out", generators=[_Reader(confusing)])
+    assert found.slope("reader", "chatter").value == pytest.approx(-0.3)
+    (threshold,) = found.generators[0].thresholds
+    assert (threshold.dose, threshold.k) == (3, None)
+    assert not found.generators[0].places
+    assert [each.harms for each in found.generators[0].utilities] == [None] * 8
+    logs = {path.name: read_answers(str(path)) for path in (tmp_path / "out" / "reader").glob("*.jsonl")}
+    assert {*logs} == {"gold.jsonl", *(f"chatter-first-{level}.jsonl" for level in range(1, 5))}
+    assert logs["gold.jsonl"].answers[0].question == asked[0]
+    assert asked[0] in logs["chatter-first-1.jsonl"].answers[0].question
+    assert {each.passages for each in logs["chatter-first-4.jsonl"].answers} == {
+        each.passages for each in logs["gold.jsonl"].answers
+    }
+    text = " ".join(render_text(in_terminal(view(found))).split())
+    assert "each level of chatter changes token-F1 by -0.3000" in text
+    assert "from level 3 of chatter on answers are surely worse" in text
+
+
+def test_chatter_beside_distractors_leaves_their_numbers_as_they_are(tmp_path: Path) -> None:
+    kinds = '[brittle]\nkinds = ["high-scoring"{}]\n'
+    results = []
+    for name, more in (("one", ""), ("two", ', "chatter"')):
+        config = write_corpus(tmp_path / name, 6, tables=kinds.format(more))
+        results.append(brittle_answers(config, tmp_path / name / "out", generators=[_Reader(misleading="grey1.")]))
+    one, two = (each.generators[0] for each in results)
+    assert one.slopes == tuple(each for each in two.slopes if each.kind != "chatter")
+    assert one.utilities == two.utilities
+    assert [each.place for each in two.slopes if each.kind == "chatter"] == ["all"]
+    assert results[1].slope("reader", "chatter").value == pytest.approx(0, abs=1e-12)
+
+
+def test_bundles_distract_without_being_of_the_corpus(tmp_path: Path) -> None:
+    """Misled by the first of them: least squares over 0, 1, 2, 4, 8 of (1, 0, 0, 0, 0)."""
+    config = write_corpus(tmp_path, 6, tables='[brittle]\nkinds = ["bundles"]\nplaces = ["first"]\n')
+    found = brittle_answers(config, tmp_path / "out", generators=[_Reader(misleading="Author: ")])
+    assert found.slope("reader", "bundles", "first").value == pytest.approx(np.polyfit(DOSES, [1, 0, 0, 0, 0], 1)[0])
+    log = read_answers(str(tmp_path / "out" / "reader" / "bundles-first-8.jsonl"))
+    drawn = [{each.text for each in answer.passages or ()} for answer in log.answers]
+    assert all(len(each & {*bundle_texts("en")}) == 8 for each in drawn)
+    assert len({frozenset(each) for each in drawn}) == 6
+    assert not any("no judgment" in note for note in found.notes)
+    french = write_corpus(tmp_path / "fr", 3, tables='[brittle]\nkinds = ["bundles"]\nlanguage = "fr"\n')
+    brittle_answers(french, tmp_path / "fr" / "out", generators=[_Reader()])
+    log = read_answers(str(tmp_path / "fr" / "out" / "reader" / "bundles-last-1.jsonl"))
+    assert "Auteur : " in (log.answers[0].passages or ())[0].text
+
+
+@pytest.mark.parametrize("written", ["levels = [0, 5]", "levels = [3]", 'language = "de"', "levels = [1, 1]"])
+def test_levels_and_languages_that_are_none_are_refused(tmp_path: Path, written: str) -> None:
+    config = write_corpus(tmp_path, 3, tables=f"[brittle]\n{written}\n")
+    with pytest.raises(InputError, match=rf"answers\.toml:\d+: {written.split(maxsplit=1)[0]}"):
+        estimate_brittle(config, tmp_path / "out")

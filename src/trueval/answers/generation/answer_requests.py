@@ -62,6 +62,7 @@ class AnswerRequest(NamedTuple):
         passages: in the order of the prompt.
         sample: number that distinguishes repetitions.
         chance: of this context among those that ties leave open.
+        text: of the question where it is not that of the corpus, such as one with chatter; else "".
     """
 
     query: str
@@ -69,6 +70,7 @@ class AnswerRequest(NamedTuple):
     passages: tuple[Passage, ...]
     sample: int = 0
     chance: float = 1.0
+    text: str = ""
 
 
 class Answered(NamedTuple):
@@ -177,7 +179,8 @@ def questions_to(inputs: GenerationInputs, requests: Sequence[AnswerRequest]) ->
     """[request] the question as the ledger keeps it."""
     texts = {each.query: each.text for each in inputs.questions}
     return [
-        question_to(texts[one.query], tuple(passage.text for passage in one.passages), one.sample) for one in requests
+        question_to(one.text or texts[one.query], tuple(passage.text for passage in one.passages), one.sample)
+        for one in requests
     ]
 
 
@@ -192,7 +195,7 @@ def log_rows(questions: Mapping[str, AskedQuestion], answered: Sequence[Answered
     return [
         {
             "query_id": one.request.query,
-            "question": questions[one.request.query].text,
+            "question": one.request.text or questions[one.request.query].text,
             "answer": one.generation.text,
             "contexts": [each._asdict() for each in one.request.passages],
             **questions[one.request.query].about,

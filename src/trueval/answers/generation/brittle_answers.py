@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # A file of a prompt: kind, place and dose, or gold documents alone; and the repetition.
 _LOG: Final = re.compile(r"([a-z-]+-(first|middle|last)-\d+|gold)(-\d+)?\.jsonl")
+CHATTER: Final = "chatter"  # of the question, whose doses are levels; its passages are gold documents alone
+FIRST: Final = "first"
 MOST_K: Final = 1000  # largest K that a threshold is looked for
 
 
@@ -151,29 +153,67 @@ def _distractors(plan: GenerationPlan, inputs: GenerationInputs) -> Mapping[str,
     return {} if path is None else read_contradicting(path, inputs.documents)
 
 
+def _finder(
+    plan: GenerationPlan, inputs: GenerationInputs
+) -> Callable[[AskedQuestion], dict[str, tuple[Passage, ...]]]:
+    """From a question to its distractors by kind."""
+    from trueval.answers.generation.distractors import BUNDLES, bundle_texts, distractors_by_kind
+
+    brittle = plan.brittle
+    contradicting = _distractors(plan, inputs)
+    bundles = bundle_texts(brittle["language"]) if BUNDLES in brittle["kinds"] else ()
+    return lambda question: distractors_by_kind(
+        question,
+        inputs.documents,
+        brittle["kinds"],
+        contradicting,
+        max(brittle["doses"]),
+        bundles=bundles,
+        seed=plan.asked["seed"],
+    )
+
+
+def _levels(brittle: Mapping[str, Any]) -> tuple[int, ...]:
+    """Levels of chatter, from the question alone on; none where it is not asked for."""
+    return tuple(sorted({0, *brittle["levels"]})) if CHATTER in brittle["kinds"] else ()
+
+
 def _requests(plan: GenerationPlan, inputs: GenerationInputs) -> list[AnswerRequest]:
     from trueval.answers.generation.answer_requests import AnswerRequest, passages_of
-    from trueval.answers.generation.distractors import distractors_by_kind, place_gold
+    from trueval.probes.query_noise import noisy
 
-    brittle, most = plan.brittle, max(plan.brittle["doses"])
-    contradicting = _distractors(plan, inputs)
+    brittle, find = plan.brittle, _finder(plan, inputs)
     found = []
     for question in inputs.questions:
         gold = passages_of(inputs, question.gold[: plan.generate["contexts"]])
         if not gold:
             continue
-        prompts: dict[str, tuple[Passage, ...]] = {}
-        by_kind = distractors_by_kind(question, inputs.documents, brittle["kinds"], contradicting, most)
-        for kind, passages in by_kind.items():
-            for place in brittle["places"]:
-                for dose in brittle["doses"]:
-                    if dose <= len(passages):
-                        name = _Prompt(kind, place, dose).log
-                        prompts.setdefault(name, place_gold(gold, passages[:dose], place))
-        for name, texts in prompts.items():
+        prompts = _prompts(brittle, gold, find(question))
+        texts = {
+            _Prompt(CHATTER, FIRST, level).log: noisy(
+                question.text, level, brittle["language"], seed=plan.asked["seed"]
+            ).text
+            for level in _levels(brittle)
+        }
+        for name, passages in {**prompts, **dict.fromkeys(texts, gold)}.items():
             for sample in range(plan.generate["samples"]):
                 log = name if sample == 0 else f"{name} {sample + 1}"
-                found.append(AnswerRequest(question.query, log, texts, sample))
+                found.append(AnswerRequest(question.query, log, passages, sample, text=texts.get(name, "")))
+    return found
+
+
+def _prompts(
+    brittle: Mapping[str, Any], gold: tuple[Passage, ...], by_kind: Mapping[str, tuple[Passage, ...]]
+) -> dict[str, tuple[Passage, ...]]:
+    """Log → passages of the prompt, for each kind, place and dose that the distractors suffice for."""
+    from trueval.answers.generation.distractors import place_gold
+
+    found: dict[str, tuple[Passage, ...]] = {}
+    for kind, passages in by_kind.items():
+        for place in brittle["places"]:
+            for dose in brittle["doses"]:
+                if dose <= len(passages):
+                    found.setdefault(_Prompt(kind, place, dose).log, place_gold(gold, passages[:dose], place))
     return found
 
 
@@ -229,7 +269,8 @@ class _Answers:
         from trueval.answers.generation.dose_response import DoseValues
 
         rows = []
-        for dose in self.doses:
+        doses = np.array(_levels(self.plan.brittle), dtype=np.float64) if kind == CHATTER else self.doses
+        for dose in doses:
             sums = self.sums.get(_Prompt(kind, place, int(dose)).log)
             if sums is None:
                 rows.append(np.full((2, len(self.questions)), np.nan))
@@ -237,13 +278,14 @@ class _Answers:
             part = sums[2:4] if abstained else sums[:2]
             with np.errstate(invalid="ignore"):
                 rows.append(part / np.where(sums[4] > 0, sums[4], np.nan))
-        return DoseValues(self.doses, np.stack([each[0] for each in rows]), np.stack([each[1] for each in rows]))
+        return DoseValues(doses, np.stack([each[0] for each in rows]), np.stack([each[1] for each in rows]))
 
     def over_places(self, kind: str, *, abstained: bool = False) -> DoseValues:
         """Values by dose, the mean over places."""
         from trueval.answers.generation.dose_response import mean_of
 
-        return mean_of([self.values(kind, place, abstained=abstained) for place in self.plan.brittle["places"]])
+        places = (FIRST,) if kind == CHATTER else self.plan.brittle["places"]
+        return mean_of([self.values(kind, place, abstained=abstained) for place in places])
 
     def result(self) -> BrittleGenerator:
         """What there is to say of it."""
@@ -256,7 +298,8 @@ class _Answers:
         slopes: list[DoseSlope] = []
         for kind in self.plan.brittle["kinds"]:
             places = self.plan.brittle["places"]
-            for place in (*((ALL,) if len(places) > 1 else ()), *places):
+            several = (ALL,) if len(places) > 1 else ()
+            for place in several or places if kind == CHATTER else (*several, *places):
                 pair = (self._of(kind, place, abstained=False), self._of(kind, place, abstained=True))
                 points += self._points(kind, place, *pair)
                 slopes.append(self._slope(kind, place, *pair))
@@ -276,9 +319,11 @@ class _Answers:
         from trueval.answers.generation.brittle_result import QuestionUtility
         from trueval.answers.generation.dose_response import known_slopes
 
-        kinds = [self.over_places(kind) for kind in self.plan.brittle["kinds"]]
-        helps = (kinds[0].lowest + kinds[0].highest)[int(np.argmin(self.doses))] / 2
-        by_kind = np.stack([known_slopes(each) for each in kinds])
+        kinds = {kind: self.over_places(kind) for kind in self.plan.brittle["kinds"]}
+        first = next(iter(kinds.values()))
+        helps = (first.lowest + first.highest)[int(np.argmin(first.doses))] / 2
+        none = np.full(len(self.questions), np.nan)
+        by_kind = np.stack([none, *(known_slopes(each) for kind, each in kinds.items() if kind != CHATTER)])
         for at, question in enumerate(self.questions):
             if np.isnan(helps[at]):
                 continue
@@ -289,7 +334,7 @@ class _Answers:
     def _of(self, kind: str, place: str, *, abstained: bool) -> DoseValues:
         from trueval.answers.generation.brittle_result import ALL
 
-        if place == ALL:
+        if place == ALL or kind == CHATTER:
             return self.over_places(kind, abstained=abstained)
         return self.values(kind, place, abstained=abstained)
 
@@ -298,7 +343,7 @@ class _Answers:
         from trueval.answers.generation.brittle_result import DosePoint
 
         found = []
-        for at, dose in enumerate(self.doses):
+        for at, dose in enumerate(values.doses):
             kept = ~np.isnan(values.lowest[at])
             means = [
                 bounded_mean(name, each.at(at), kept, self.codes, self.level, signed=False)
@@ -312,14 +357,13 @@ class _Answers:
         from trueval.answers.generation.dose_response import mean_slope, slopes
 
         means = [
-            mean_slope(name, slopes(each), each.whole, self.doses, self.codes, self.level)
+            mean_slope(name, slopes(each), each.whole, each.doses, self.codes, self.level)
             for name, each in ((self.plan.measure, values), ("abstained", abstained))
         ]
         return DoseSlope(kind, place, *means)
 
     def _places(self) -> list[PlaceEffect]:
         from trueval.answers.generation.brittle_result import PlaceEffect
-        from trueval.answers.generation.distractors import FIRST
         from trueval.answers.generation.dose_response import place_effect
 
         places = self.plan.brittle["places"]
@@ -331,7 +375,7 @@ class _Answers:
             )
             for kind in self.plan.brittle["kinds"]
             for place in places
-            if FIRST in places and place != FIRST
+            if FIRST in places and place != FIRST and kind != CHATTER
         ]
 
     def _threshold(self, kind: str) -> HarmThreshold:
@@ -340,13 +384,14 @@ class _Answers:
         from trueval.answers.generation.dose_response import drop, first_harm
 
         values = self.over_places(kind)
-        least = int(self.doses[0])
-        given = [at for at, dose in enumerate(self.doses) if dose > least]
+        doses = values.doses.astype(int).tolist()
+        given = [at for at, dose in enumerate(doses) if dose > doses[0]]
         level = 1 - (1 - self.level) / len(given)
-        drops = {int(self.doses[at]): drop(str(int(self.doses[at])), values, at, self.codes, level) for at in given}
+        drops = {doses[at]: drop(str(doses[at]), values, at, self.codes, level) for at in given}
         dose = first_harm(drops)
         shown = drops[max(drops) if dose is None else dose]
-        return HarmThreshold(kind, dose, shown, None if dose is None else largest_k(self.questions, dose))
+        k = None if dose is None or kind == CHATTER else largest_k(self.questions, dose)
+        return HarmThreshold(kind, dose, shown, k)
 
 
 def largest_k(questions: Sequence[AskedQuestion], dose: int) -> int | None:
@@ -379,21 +424,18 @@ def _abstention_bounds(one: Answered) -> tuple[float, float]:
 
 
 def _notes(plan: GenerationPlan, inputs: GenerationInputs) -> list[str]:
-    from trueval.answers.generation.distractors import HIGH_SCORING, SAME_TOPIC, distractors_by_kind
+    from trueval.answers.generation.distractors import HIGH_SCORING, SAME_TOPIC
 
     found = []
     bare = [each for each in inputs.questions if not each.gold]
     if bare:
         told = count_phrase(len(bare), "question has", "questions have")
         found.append(f"{told} no document judged to hold the answer, such as {bare[0].query!r}: they are left out.")
-    contradicting, most = _distractors(plan, inputs), max(plan.brittle["doses"])
-    kinds = plan.brittle["kinds"]
-    made = [
-        (each, distractors_by_kind(each, inputs.documents, kinds, contradicting, most))
-        for each in inputs.questions
-        if each.gold
-    ]
-    for kind in kinds:
+    find, most = _finder(plan, inputs), max(plan.brittle["doses"])
+    made = [(each, find(each)) for each in inputs.questions if each.gold]
+    for kind in plan.brittle["kinds"]:
+        if kind == CHATTER:
+            continue
         short = [question.query for question, by_kind in made if len(by_kind[kind]) < most]
         if short:
             told = count_phrase(len(short), "question has", "questions have")

@@ -4,6 +4,8 @@
     same-topic      the same documents, those first that share most words with the gold ones:
                     |A and B| / |A or B| of the sets of words
     contradicting   texts that you mark as contradicting the answer, in the order of their file
+    bundles         texts of the names probe, about works of other people on other subjects, drawn by a seed: they are
+                    of no corpus, so that nobody need judge them
 
 A dose is the first d of them, so that a higher dose holds the lower one. Gold documents stay together, and stand before
 the distractors, in the middle of them, or after them.
@@ -17,11 +19,14 @@ from typing import Final
 
 from trueval.answers.answer import Passage
 from trueval.answers.generation.asked_questions import AskedQuestion, RankedDocument
-from trueval.answers.generation.question_contexts import distractors_of
+from trueval.answers.generation.question_contexts import distractors_of, rng_of
+from trueval.probes.authors import sample_people
+from trueval.probes.stimuli import build_stimuli
 
 HIGH_SCORING: Final = "high-scoring"
 SAME_TOPIC: Final = "same-topic"
 CONTRADICTING: Final = "contradicting"
+BUNDLES: Final = "bundles"
 FIRST: Final = "first"
 MIDDLE: Final = "middle"
 LAST: Final = "last"
@@ -34,6 +39,9 @@ def distractors_by_kind(
     kinds: Sequence[str],
     contradicting: Mapping[str, Sequence[str]],
     most: int,
+    *,
+    bundles: Sequence[str] = (),
+    seed: int = 0,
 ) -> dict[str, tuple[Passage, ...]]:
     """The distractors of a question by kind, at most so many of each.
 
@@ -41,6 +49,8 @@ def distractors_by_kind(
         documents: id → text.
         contradicting: query id → texts.
         most: the highest dose.
+        bundles: texts of `bundle_texts`.
+        seed: of the bundles that are drawn.
     """
     found: dict[str, tuple[Passage, ...]] = {}
     ids = distractors_of(question)
@@ -54,7 +64,21 @@ def distractors_by_kind(
     if CONTRADICTING in kinds:
         texts = contradicting.get(question.query, ())[:most]
         found[CONTRADICTING] = tuple(Passage(f"contradicting {at}", text) for at, text in enumerate(texts, start=1))
+    if BUNDLES in kinds:
+        drawn = rng_of(seed, BUNDLES, question.query).permutation(len(bundles))[:most].tolist()
+        found[BUNDLES] = tuple(Passage(f"bundle {at}", bundles[row]) for at, row in enumerate(drawn, start=1))
     return found
+
+
+def bundle_texts(language: str) -> tuple[str, ...]:
+    """All different candidates of the names probe, over the people of the package.
+
+    >>> bundle_texts("en")[0]
+    'Article: “Meltwater Budgets of Small Alpine Glaciers”. Author: Manon Lefèvre.'
+    """
+    people = sample_people(language)
+    built = build_stimuli(people, language, len(people.works), 0, 0)
+    return tuple(dict.fromkeys(text for each in built for text in each.texts().candidates))
 
 
 def _words(text: str) -> set[str]:

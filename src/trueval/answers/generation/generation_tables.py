@@ -13,14 +13,15 @@ from trueval.retrieval.pipeline.pipeline_tables import Corpus, Generate
 
 _MONEY: Final = 1e9
 Context: TypeAlias = Literal["none", "system", "gold", "gold+distractors", "reordered"]
-Kind: TypeAlias = Literal["high-scoring", "same-topic", "contradicting"]
+Kind: TypeAlias = Literal["high-scoring", "same-topic", "contradicting", "bundles", "chatter"]
 Place: TypeAlias = Literal["first", "middle", "last"]
 Contexts = Annotated[list[Context], Field(min_length=1), DIFFERENT, AS_TUPLE]
 Kinds = Annotated[list[Kind], Field(min_length=1), DIFFERENT, AS_TUPLE]
 Places = Annotated[list[Place], Field(min_length=1), DIFFERENT, AS_TUPLE]
+Levels = Annotated[list[Annotated[int, Field(ge=0, le=4)]], Field(min_length=2), DIFFERENT, AS_TUPLE]
 Doses = Annotated[list[Whole], Field(min_length=2), DIFFERENT, AS_TUPLE]
 CONTEXTS: Final[tuple[Context, ...]] = ("none", "system", "gold", "gold+distractors", "reordered")
-KINDS: Final[tuple[Kind, ...]] = ("high-scoring", "same-topic", "contradicting")
+KINDS: Final[tuple[Kind, ...]] = ("high-scoring", "same-topic", "contradicting", "bundles", "chatter")
 PLACES: Final[tuple[Place, ...]] = ("first", "middle", "last")
 DOSES: Final = (0, 1, 2, 4, 8)
 
@@ -99,11 +100,13 @@ class Brittle(Table):
     """How distractors are given."""
 
     doses: Doses = key(DOSES, "numbers of distractors beside the gold documents")
-    kinds: Kinds = key(("high-scoring", "same-topic"), "which documents distract")
+    kinds: Kinds = key(("high-scoring", "same-topic"), "which documents distract; or chatter around the question")
     places: Places = key(PLACES, "where the gold documents stand among them")
     contradicting: Text = key(
         None, "documents that contradict the answer, one JSON object each: query_id, and id or text"
     )
+    levels: Levels = key((0, 1, 2, 3, 4), "levels of chatter, as trueval probe noise has them")
+    language: Literal["en", "fr"] = key("en", "of bundles and chatter")
 
 
 class AnswersFile(Table):

@@ -23,6 +23,7 @@ from trueval.report.page_content import Figure
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, interval_of
 from trueval.report.view import Answer, Column, Mark, Quantity, Section, Sentence, Sheet, View, columns_of
 
+CHATTER: Final = "chatter"
 QUESTION: Final = "What do passages without the answer cost, and where should lists stop?"
 SIGNED: Final = interval_of(DIFFERENCE)
 KEY: Final = (("dot", "mean"), ("thin", "interval over questions, with what is not known"))
@@ -101,9 +102,10 @@ def _is_shown(points: list[_Point], kind: str, place: str) -> bool:
 def _figure(result: BrittleAnswers, kind: str, place: str) -> Figure:
     where = "the mean over places of the gold documents" if place == ALL else f"gold documents {place}"
     about = f"Mean {result.measure} by number of {kind} distractors, {where}, with intervals."
-    return Figure(
-        f"brittle-{slug(kind)}", f"{kind} distractors", about, partial(dose_plot, result, kind, place), key=KEY
-    )
+    if kind == CHATTER:
+        about = f"Mean {result.measure} by the level of chatter around the question, gold documents alone."
+    title = "chatter around the question" if kind == CHATTER else f"{kind} distractors"
+    return Figure(f"brittle-{slug(kind)}", title, about, partial(dose_plot, result, kind, place), key=KEY)
 
 
 def _answer(result: BrittleAnswers, slopes: list[_Slope], place: str) -> Answer:
@@ -115,7 +117,7 @@ def _answer(result: BrittleAnswers, slopes: list[_Slope], place: str) -> Answer:
     found = worst.slope.value
     sure = found.high is not None and found.high < 0
     said: Sentence = (
-        f"{worst.generator}: each {worst.slope.kind} distractor changes {result.measure} by ",
+        f"{worst.generator}: each {_dose(worst.slope.kind)} changes {result.measure} by ",
         Quantity(found, "value", DIFFERENCE),
         " [",
         Quantity(found, "low", DIFFERENCE),
@@ -142,8 +144,14 @@ def _findings(thresholds: list[_Threshold]) -> Iterator[Sentence]:
     for name, found in thresholds:
         if found.dose is not None:
             stop = f" Lists hold fewer than that up to K = {found.k}, in the mean." if found.k is not None else ""
-            told = count_phrase(found.dose, "distractor", "distractors")
-            yield f"{name}: from {told} on ({found.kind}) answers are surely worse.{stop}"
+            told = f"{count_phrase(found.dose, 'distractor', 'distractors')} on ({found.kind})"
+            told = f"level {found.dose} of chatter on" if found.kind == CHATTER else told
+            yield f"{name}: from {told} answers are surely worse.{stop}"
+
+
+def _dose(kind: str) -> str:
+    """One unit of a dose, in words."""
+    return "level of chatter" if kind == CHATTER else f"{kind} distractor"
 
 
 SLOPES: Final[tuple[Column[_Slope], ...]] = (
@@ -196,7 +204,8 @@ CSV: Final = (
 )
 LEGEND: Final = (
     "distractors: high-scoring, of the system's list, best first; same-topic, those that share most words with the "
-    "gold documents; contradicting, as you marked them.",
+    "gold documents; contradicting, as you marked them; bundles, of the names probe, about other works. chatter: its "
+    "levels by the noise probe around the question, with gold documents alone.",
     "change per distractor: mean over questions of the least-squares slope over the doses; abstained, of the share of "
     "questions without an answer.",
     "gold documents: first, in the middle, or last among the distractors; all, the mean over places.",

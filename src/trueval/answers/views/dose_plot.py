@@ -35,12 +35,17 @@ def dose_plot(result: BrittleAnswers, kind: str, place: str, width: int) -> Char
         nice=False,
         zero=False,
     )
-    doses = sorted(result.doses)
+    doses = sorted({int(str(row["dose"])) for row in rows})
     across = alt.Scale(domain=[doses[0] - 0.3, doses[-1] + 0.3], nice=False, zero=False)
     colors = [tone(COLORS[at % len(COLORS)]) for at in range(len(names))]
     legend = alt.Legend(orient="bottom", columns=2, labelLimit=180, symbolType="stroke", symbolSize=260)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("place:Q", title="distractors", scale=across, axis=alt.Axis(values=doses, format="d", grid=False)),
+        x=alt.X(
+            "place:Q",
+            title="level of chatter" if kind == "chatter" else "distractors",
+            scale=across,
+            axis=alt.Axis(values=doses, format="d", grid=False),
+        ),
         color=alt.Color("name:N", title=None, sort=None, scale=alt.Scale(domain=names, range=colors), legend=legend),
     )
     axis = alt.Axis(tickCount=4)
@@ -71,7 +76,5 @@ def _rows(generator: BrittleGenerator, kind: str, place: str) -> Iterator[ChartR
 
 def _tooltip(name: str, point: DosePoint) -> str:
     found = point.value
-    return (
-        f"{name}, {point.dose} distractors: {format_value(found.value)}, from {format_value(found.low)} to "
-        f"{format_value(found.high)}"
-    )
+    dose = f"level {point.dose} of chatter" if point.kind == "chatter" else f"{point.dose} distractors"
+    return f"{name}, {dose}: {format_value(found.value)}, from {format_value(found.low)} to {format_value(found.high)}"
