@@ -184,7 +184,7 @@ class HostedModel(ABC):
             return self.rows_of(found, call)
         except UnusableError as error:
             raise InputError(
-                f"{self.name} at {self.host} gave {error}. Such an answer cannot be used. Is base_url the right "
+                f"{self.name} at {self.host} gave an answer that cannot be used: {error}. Is base_url the right "
                 "service, and the model of the right kind?"
             ) from None
 

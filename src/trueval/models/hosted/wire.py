@@ -339,6 +339,9 @@ def scores_of(found: object, count: int, shape: RerankShape) -> NDArray[np.float
         UnusableError: scores are missing, doubled or not finite.
     """
     rows = _order_rows(_list(found, shape.results), count)
+    lacking = [place for place, row in enumerate(rows) if row.get(shape.score) is None]  # null is NaN in strict JSON
+    if lacking:
+        raise UnusableError(f"{len(lacking)} of {count} rows have no {shape.score!r}, the first at index {lacking[0]}")
     scores = np.array([[_number(row.get(shape.score), place)] for place, row in enumerate(rows)], dtype=np.float64)
     broken = np.flatnonzero(~np.isfinite(scores[:, 0]))
     if len(broken):
@@ -374,7 +377,7 @@ def _list(found: object, name: str) -> list[object]:
     rows = found.get(name) if name and isinstance(found, Mapping) else found
     if not isinstance(rows, list):
         where = f"list {name!r}" if name else "list"
-        raise UnusableError(f"an answer without its {where}: {message_of(json.dumps(found))[:80]!r}")
+        raise UnusableError(f"it has no {where}: {message_of(json.dumps(found))[:80]!r}")
     return rows
 
 
