@@ -19,7 +19,7 @@ ACCEPTED: Final = (
     "a number of at least 0 such as 0.001, a number format such as bfloat16 (rounding to it), ulp(bfloat16) or "
     "2.5 ulp(bfloat16) (units in the last place), or codes(int8)"
 )
-_SPEC: Final = re.compile(r"(?P<factor>[0-9][0-9.eE+-]*)?\s*(?:(?P<unit>ulp|step)\((?P<of>\w+)\))?")
+_SPEC: Final = re.compile(r"(?P<factor>[0-9.][0-9.eE+-]*)?\s*(?:(?P<unit>ulp|step)\((?P<of>\w+)\))?")
 _CODES: Final = re.compile(r"codes\(int(?P<bits>[0-9]+)\)")
 
 
@@ -49,6 +49,8 @@ class ScoreWidth:
         Raises:
             PolicyError: it is none of these, or its format is unknown.
 
+        >>> ScoreWidth.parse(".002")
+        ScoreWidth(factor=0.002, unit='')
         >>> ScoreWidth.parse("bfloat16"), str(ScoreWidth.parse("ulp(bfloat16)"))
         (ScoreWidth(factor=0.5, unit='ulp(bfloat16)'), '1 ulp(bfloat16)')
         """

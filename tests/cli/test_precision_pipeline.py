@@ -97,6 +97,7 @@ def test_the_card_has_the_stages_with_their_models(trueval: Command, files: Path
     [
         (("--model", "m"), 2, "names its own models"),
         (("--batch-sizes", "1,8"), 2, "names its own models"),
+        (("--dry-run",), 2, "Take trueval retrieve --pipeline FILE --dry-run"),
         (("--candidates", "judged"), 2, "finds its own candidates"),
         (("--batch-size", "8"), 2, "Set batch_size, max_length and device in [embed]"),
         (("--dtype", "float8_e5m2"), 2, "The dtype of a model must be one of"),

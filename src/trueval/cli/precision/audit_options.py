@@ -252,10 +252,15 @@ class SourceOptions:
             "--model": self.models,
             "--logits": self.logits,
             "--batch-sizes": self.sizes,
-            "--dry-run": self.dry_run,
             "--preset": self.preset,
             "--reproduce": self.reproduce,
         }
         for name, value in given.items():
             if value:
                 raise typer.BadParameter("names its own models and how they run.", param_hint=f"--pipeline with {name}")
+        if self.dry_run:
+            raise typer.BadParameter(
+                "estimates models alone. Take trueval retrieve --pipeline FILE --dry-run: the audit has its texts and "
+                "pairs in float32 and in each format of --dtype, and up to a fifth more pairs.",
+                param_hint="--pipeline with --dry-run",
+            )
