@@ -7,13 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from trueval.answers.answer import AnswerLog
-from trueval.answers.answer_measures import MEASURES
+from trueval.answers.answer import AnswerLog, LoggedAnswer
+from trueval.answers.answer_measures import MEASURES, scores_of
+from trueval.answers.claim_measures import AnswerValues, Bounds
 from trueval.answers.claim_table import ClaimTable, PassageCells
 from trueval.answers.evaluate_answers import mean_interval
+from trueval.comparison.compare import compare_scores
 from trueval.comparison.labels.both_labels import PairedValues
 from trueval.comparison.labels.design_estimate import NEW
 from trueval.comparison.labels.query_design import by_queries
+from trueval.comparison.power.power_analysis import power_of_scores
+from trueval.evaluation.scores import Scores
 from trueval.measures.span import ValueRange
 
 WORLDS, QUERIES = 2_000, 100
@@ -119,3 +123,50 @@ def test_clusters_that_share_their_skill_are_covered_by_clustered_intervals_alon
     assert 0.93 <= held / WORLDS <= 0.97, held / WORLDS
     assert naive / WORLDS < 0.85, naive / WORLDS
     assert math.isfinite(found.se)
+
+
+GAIN = 0.08  # by which each claim of the second system is right more often
+
+
+def answered(rng: np.random.Generator, questions: int, gain: float = GAIN) -> list[np.ndarray]:
+    """Correctness of two systems on the same questions: of 4 claims, each right with chance .2 + .7 skill + gain."""
+    skill = rng.beta(2, 2, questions)
+    return [rng.binomial(4, np.minimum(0.2 + 0.7 * skill + more, 1)) / 4 for more in (0.0, gain)]
+
+
+def separate(values: list[np.ndarray], seed: int) -> bool:
+    """Whether compare separates two systems."""
+    scores = [as_scores(name, each) for name, each in zip("ab", values, strict=True)]
+    return compare_scores(scores, resamples=1_000, seed=seed).differences[0].separated
+
+
+def as_scores(name: str, values: np.ndarray) -> Scores:
+    answers = tuple(LoggedAnswer(f"q{at}", "?", "", ()) for at in range(len(values)))
+    known = AnswerValues(Bounds(values, values), np.zeros(len(values), dtype=bool))
+    return scores_of(AnswerLog(name, name, answers, {}), {"correctness": known})
+
+
+@pytest.mark.evidence
+def test_a_difference_of_answers_is_found_as_often_as_power_says(record_property: pytest.RecordProperty) -> None:
+    """`power` says how many questions a difference needs; compare separates it in 77 to 83 % of 2,000 such worlds.
+
+    And systems that are alike in 3.5 to 6.5 % of as many, at a level of .95.
+
+    The sd is that of a pilot of 3,000 questions, which moves the number of questions by 3 % and the chance by .01; the
+    share of 2,000 worlds has the standard error .009.
+    """
+    rng = np.random.default_rng(14)
+    one, other = answered(rng, TRUTH)
+    gain = float(np.mean(other - one))
+    pilot = [as_scores(name, values) for name, values in zip("ab", answered(rng, 3_000), strict=True)]
+    needed = power_of_scores(pilot, difference=gain).measures[0].pairs[0].expected.queries_needed
+    assert needed is not None
+    found = wrong = 0
+    for world in range(WORLDS):
+        found += separate(answered(rng, needed), seed=world)
+        wrong += separate(answered(rng, needed, 0.0), seed=world)
+    record_property("needed", needed)
+    record_property("found", found / WORLDS)
+    record_property("wrong", wrong / WORLDS)
+    assert 0.77 <= found / WORLDS <= 0.83, found / WORLDS
+    assert 0.035 <= wrong / WORLDS <= 0.065, wrong / WORLDS

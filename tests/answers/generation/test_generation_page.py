@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from tests.answers.generation.planted_corpus import write_corpus
 
 from trueval.answers.generation.generate_answers import generate_answers
-from trueval.answers.generation.generation_result import GeneratedAnswers
+from trueval.answers.generation.generation_result import GeneratedAnswers, TokenTimes
 from trueval.answers.views.generation import view
 from trueval.answers.views.kind import GENERATED
+from trueval.answers.views.token_plot import token_figure
+from trueval.latency.percentiles import PercentileEstimate
 
 PLANTED = {"knows": 0.2, "misreads": 0.2, "distracted": 0.05, "abstains": 0.5}
 
@@ -53,3 +56,27 @@ def test_a_page_without_losses_still_answers(found: GeneratedAnswers) -> None:
 
 def test_the_kind_is_found_by_its_name(found: GeneratedAnswers) -> None:
     assert GENERATED.name == found.to_dict()["kind"] == "generated-answers"
+
+
+def test_first_tokens_are_drawn_by_the_number_of_passages(found: GeneratedAnswers) -> None:
+    """Seconds become milliseconds; an end that is not known has no rule; one number of passages has no figure."""
+
+    def times(passages: int, first: dict[str, PercentileEstimate]) -> TokenTimes:
+        return TokenTimes(passages, 9, None, None, first, {}, {})
+
+    three = times(3, {"p50": PercentileEstimate(0.2, 0.1, 0.3), "p95": PercentileEstimate(0.9, 0.8, None)})
+    five = times(5, {"p50": PercentileEstimate(0.4, 0.3, 0.5), "p95": PercentileEstimate(1.5, None, None)})
+    shown = view(replace(found, times=(times(0, {}), three, five)))
+    (section,) = (each for each in shown.sections if each.title == "Times")
+    (figure,) = section.figures
+    chart = figure.draw(600).to_dict()
+    (rows,) = {json.dumps(each) for each in chart["datasets"].values()} if "datasets" in chart else {"[]"}
+    data = json.loads(rows) or chart["layer"][0]["data"]["values"]
+    assert [(row["passages"], row["part"], row["value"], row["high"]) for row in data] == [
+        (3, "p50", 200.0, 300.0),
+        (3, "p95", 900.0, None),
+        (5, "p50", 400.0, 500.0),
+        (5, "p95", 1500.0, None),
+    ]
+    assert token_figure("one", (three,)) is None
+    assert token_figure("none", (times(0, {}), times(3, {}))) is None

@@ -17,6 +17,7 @@ from trueval.answers.generation.brittle_result import (
 )
 from trueval.answers.views.dose_plot import dose_plot
 from trueval.answers.views.generation import TIMES
+from trueval.answers.views.token_plot import token_figure
 from trueval.report.formats import slug
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase
 from trueval.report.page_content import Figure
@@ -73,7 +74,8 @@ def view(result: BrittleAnswers) -> View:
         sheet_of_places = Sheet("Gold documents first, minus elsewhere", effects, EFFECTS)
         sections.append(Section("Where the answer stands", [sheet_of_places], open=True))
     if times := [Sheet(f"Times of {each.name}", each.times, TIMES) for each in result.generators if each.times]:
-        sections.append(Section("Times by the number of passages", times))
+        drawn = (token_figure(each.name, each.times) for each in result.generators)
+        sections.append(Section("Times by the number of passages", times, figures=[each for each in drawn if each]))
     all_points = Sheet("Values by number of distractors", points, POINTS, only="document")
     page_points = Sheet("Every dose", points, POINTS, only="page")
     sections.append(Section("Every dose", [all_points, page_points]))

@@ -14,6 +14,7 @@ from trueval.answers.generation.generation_result import (
     TiedQuestion,
     TokenTimes,
 )
+from trueval.answers.views.token_plot import token_figure
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
@@ -37,7 +38,11 @@ def view(result: GeneratedAnswers) -> View:
         lost = Sheet("Where values are lost", result.losses, [*_losses(result)])
         sections.append(Section("Losses", [lost], open=True))
     if result.times:
-        sections.append(Section("Times", [Sheet("Times by the number of passages", result.times, TIMES)], open=True))
+        sheet, figure = (
+            Sheet("Times by the number of passages", result.times, TIMES),
+            token_figure(result.generator, result.times),
+        )
+        sections.append(Section("Times", [sheet], figures=[figure] if figure else [], open=True))
     if result.ties.listed:
         cases = [_case(each) for each in result.ties.listed]
         words = "Documents with equal scores may come in any order: each order is another context, and maybe an answer."
