@@ -119,6 +119,10 @@ def test_missing_labels_widen_the_interval_and_the_bounds_hold_the_full_table() 
     assert part.missing > 0 == full.missing
 
 
+def _correctness(log: AnswerLog, judged: JudgedCells) -> list[float]:
+    return answer_scores(log, judged, ["correctness"]).expected[:, 0].tolist()
+
+
 def test_people_who_agree_change_nothing_and_one_who_does_not_corrects() -> None:
     """Whole questions by people: equal labels leave the value; where the judge calls all supported, theirs decide."""
     rng = np.random.default_rng(7)
@@ -131,10 +135,22 @@ def test_people_who_agree_change_nothing_and_one_who_does_not_corrects() -> None
     assert same.corrected is not None
     assert same.corrected.estimate == pytest.approx(same.value)
     assert same.labeled == 40
+    assert same.agreement is not None
+    assert (same.agreement.questions, same.agreement.equal, same.agreement.difference.estimate) == (40, 1.0, 0.0)
+    assert same.agreement.difference.low < 0 < same.agreement.difference.high, "40 equal questions are not all"
+    assert same.agreement.correlation == pytest.approx(1)
     found = evaluate_answers(log, kind, ["correctness"], people=people)["correctness"]
     assert found.value == 1.0
     assert found.corrected is not None
     assert found.corrected.low <= (same.value or 0) <= found.corrected.high
+    theirs = [each for each, query in zip(_correctness(log, truth), log.query_ids, strict=True) if query in drawn]
+    assert found.agreement is not None
+    assert found.agreement.difference.estimate == pytest.approx(1 - np.mean(theirs))
+    assert found.agreement.equal == np.mean(np.array(theirs) == 1)
+    assert found.agreement.correlation is None
+    alone = evaluate_answers(log, truth, ["correctness"])
+    assert alone["correctness"].agreement is None
+    assert "agreement" not in alone.to_dict()["measures"][0]
 
 
 def test_a_question_that_nobody_can_label_counts_as_it_is_and_is_not_drawn() -> None:

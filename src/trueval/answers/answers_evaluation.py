@@ -12,6 +12,23 @@ from trueval.report.result import Result
 
 
 @dataclass(frozen=True)
+class PeopleAgreement:
+    """How far values by the judge's labels are those by people's, over questions that people labeled in whole.
+
+    Attributes:
+        questions: number of these with both values.
+        equal: share of them with the same value.
+        difference: mean of the judge's value minus people's.
+        correlation: Pearson's; None where either side has one value alone.
+    """
+
+    questions: int
+    equal: float
+    difference: EstimateWithInterval
+    correlation: float | None
+
+
+@dataclass(frozen=True)
 class AnswerMean:
     """The mean of a measure over questions; None where it is not available.
 
@@ -31,6 +48,7 @@ class AnswerMean:
         units: number of clusters, or of questions without clusters.
         corrected: the mean for people's labels, by theirs and the judge's; None without enough of them.
         labeled: number of questions that people labeled in whole.
+        agreement: of judge and people; None without such questions.
     """
 
     name: str
@@ -48,6 +66,7 @@ class AnswerMean:
     units: int
     corrected: EstimateWithInterval | None
     labeled: int
+    agreement: PeopleAgreement | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from trueval.answers.answers_evaluation import (
     JudgedQuestion,
     JudgedText,
     Losses,
+    PeopleAgreement,
 )
 from trueval.answers.claim_measures import AnswerValues, losses
 from trueval.answers.claim_table import (
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from trueval.comparison.compare_choices import CompareChoices
 
 LISTED: Final = 200  # questions whose claims a result holds
+SAME: Final = 1e-9  # values closer together than this are equal
 PEOPLE: Final = "people.jsonl"  # of an audit's folder
 
 
@@ -230,9 +232,10 @@ def _mean(
     count = int(kept.sum())
     ends = [mean_interval(each[kept], codes[kept], level) for each in (low, high)]
     span = [None if math.isnan(each.estimate) else each.estimate for each in ends]
-    corrected = None
+    corrected = agreement = None
     if people is not None and measure.judged:
         corrected = _correct_mean(measure, values, people, labels, level)
+        agreement = _agreement(values, people, labels, codes, level)
     known = count + unknown
     return AnswerMean(
         name=measure.name,
@@ -250,6 +253,7 @@ def _mean(
         units=len(np.unique(codes[kept])),
         corrected=corrected,
         labeled=0 if people is None else int((labels.whole & ~values.unknown).sum()),
+        agreement=agreement,
     )
 
 
@@ -293,6 +297,26 @@ def _correct_mean(
     if found is None:
         return None
     return found.corrected if varies(found.corrected) else without_interval(found.corrected)
+
+
+def _agreement(
+    values: AnswerValues, people: AnswerValues, labels: _PeopleLabels, codes: Ints, level: float
+) -> PeopleAgreement | None:
+    """How far the judge's values are people's, over questions that these labeled in whole; None without any."""
+    judge, theirs = ((each.bounds.lowest + each.bounds.highest) / 2 for each in (values, people))
+    kept = labels.whole & ~np.isnan(judge) & ~np.isnan(theirs)
+    if not kept.any():
+        return None
+    one, other = judge[kept], theirs[kept]
+    varied = min(np.ptp(one), np.ptp(other)) > SAME
+    half = mean_interval((one - other + 1) / 2, codes[kept], level)  # as a fraction, for its interval
+    mean, low, high = (2 * each - 1 for each in (half.estimate, half.low, half.high))
+    return PeopleAgreement(
+        questions=int(kept.sum()),
+        equal=float((np.abs(one - other) <= SAME).mean()),
+        difference=EstimateWithInterval(mean, low, high, 2 * half.se, half.degrees),
+        correlation=float(np.corrcoef(one, other)[0, 1]) if varied else None,
+    )
 
 
 def _losses(table: ClaimTable, codes: Ints, level: float) -> Losses:

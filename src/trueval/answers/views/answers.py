@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -14,14 +14,16 @@ from trueval.answers.answers_evaluation import (
     JudgedQuestion,
     JudgedText,
     Losses,
+    PeopleAgreement,
 )
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, plot_dots
-from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, interval_of
 from trueval.report.view import Answer, Case, Column, Mark, Quantity, Section, Sentence, Sheet, View, columns_of
 
 KEY: Final = (("bar", "interval over questions, with missing labels"), ("dot", "mean"))
+SIGNED: Final = interval_of(DIFFERENCE)
 QUESTION: Final = "What limits the answers: retrieval, reading, or labels?"
 
 
@@ -39,6 +41,10 @@ def view(result: AnswersEvaluation) -> View:
     known = [each for each in result.measures if each.value is not None]
     measures = Sheet("Measures of the answers", known, [*_columns(known)])
     sections = [Section("Measures", [measures], open=True)]
+    checked = [each for each in known if each.agreement is not None]
+    if checked:
+        sheet = Sheet("Judge and people, on questions that people labeled", checked, AGREEMENT)
+        sections.append(Section("Judge and people", [sheet], open=True))
     if result.listed:
         cases = [_case(each) for each in result.listed]
         less = (
@@ -65,7 +71,8 @@ def _answer(result: AnswersEvaluation) -> Answer:
         best: Sentence = f"{result.log}: {questions} answered."
         known = [each for each in result.measures if each.value is not None]
         if known:
-            best = (f"{result.log}: {known[0].name} is ", Quantity(known[0], "value"), f" over {questions}.")
+            over = count_phrase(known[0].questions, "question", "questions")
+            best = (f"{result.log}: {known[0].name} is ", Quantity(known[0], "value"), f" over {over}.")
         return Answer(
             best,
             QUESTION,
@@ -181,6 +188,19 @@ def _columns(known: list[AnswerMean]) -> Iterator[Column[AnswerMean]]:
         yield Column("not\nknown", lambda row: row.unknown, COUNT, leaves=1)
 
 
+def _take_agreement(value: Callable[[PeopleAgreement], object]) -> Callable[[AnswerMean], object]:
+    """A value of the agreement of a measure."""
+    return lambda row: None if row.agreement is None else value(row.agreement)
+
+
+AGREEMENT: Final[tuple[Column[AnswerMean], ...]] = (
+    Column("measure", lambda row: row.name, NAME),
+    Column("judge -\npeople", _take_agreement(lambda found: found.difference.estimate), DIFFERENCE, strong=True),
+    Column("interval", _take_agreement(lambda found: found.difference), SIGNED),
+    Column("equal", _take_agreement(lambda found: found.equal), FRACTION),
+    Column("correlation", _take_agreement(lambda found: found.correlation), FRACTION, leaves=1),
+    Column("questions", _take_agreement(lambda found: found.questions), COUNT),
+)
 ABOUT: Final[tuple[Column[AnswerMean], ...]] = (
     Column("measure", lambda row: row.name, NAME),
     Column("better", lambda row: row.better),
@@ -238,5 +258,7 @@ LEGEND: Final = (
     "lowest, highest: mean over all ways to fill cells without a label; value is the middle.",
     "nothing to measure: questions without what the measure divides by, such as an answer without citations.",
     "not known: questions of which the log lacks what the measure needs, such as a context.",
+    "judge - people: mean difference of values on questions that people labeled in whole; equal, share of these with "
+    "the same value; correlation, Pearson's.",
     "corrected: mean for people's labels, from the judge's of all questions and people's of some (prediction-powered).",
 )

@@ -73,6 +73,10 @@ class BudgetWords(NamedTuple):
     others: tuple[str, str] = ("other repeats", "other judges like these")
     formats: bool = True
 
+    def source(self, name: str) -> str:
+        """What a source is called."""
+        return name.replace("repeats", self.repeats)
+
 
 OF_RUNS: Final = BudgetWords()
 OF_ANSWERS: Final = BudgetWords(
@@ -96,7 +100,7 @@ def view(result: Budget) -> View:
     words = OF_RUNS if result.choices.get("answer_labels") is None else OF_ANSWERS
     sheets = [sheet for found in result.measures for sheet in _sheets(result, found, words)]
     leading = [found for found in result.measures if found.differences]
-    figures = [_figure(found, at) for at, found in enumerate(leading)]
+    figures = [_figure(found, at, words) for at, found in enumerate(leading)]
     effects = [
         _EffectRow(found.measure, doubt, effect)
         for found in result.measures
@@ -117,7 +121,7 @@ def view(result: Budget) -> View:
         marks=MARKS,
         legend=list(_legend(result)),
         notes=result.notes,
-        paper=[PaperFigure("budget", partial(_chart, leading[0]))] if leading else [],
+        paper=[PaperFigure("budget", partial(_chart, leading[0], words))] if leading else [],
     )
 
 
@@ -152,7 +156,7 @@ def _shares(pair: Doubt, words: BudgetWords) -> str:
     known = sorted((each for each in pair.sources if each.share == each.share), key=lambda each: -each.share)
     if not known:
         return "Nothing varies."
-    called = [f"{each.source.replace('repeats', words.repeats)} {percent(each.share)}" for each in known]
+    called = [f"{words.source(each.source)} {percent(each.share)}" for each in known]
     return f"Of the variance of a difference of tie-broken values: {', '.join(called)}."
 
 
@@ -361,19 +365,19 @@ def _legend(result: Budget) -> Iterator[str]:
         yield f"Shown are {MOST_PAIRS} pairs of the best runs; the page, --format csv and json hold all."
 
 
-def _figure(found: MeasureBudget, at: int) -> Figure:
+def _figure(found: MeasureBudget, at: int, words: BudgetWords) -> Figure:
     description = f"{found.measure}: what differences vary by, as half widths of their intervals."
-    return Figure(f"budget-{at}", found.measure, description, partial(_chart, found), key=())
+    return Figure(f"budget-{at}", found.measure, description, partial(_chart, found, words), key=())
 
 
-def _chart(found: MeasureBudget, width: int = NARROW) -> Chart:
+def _chart(found: MeasureBudget, words: BudgetWords = OF_RUNS, width: int = NARROW) -> Chart:
     """Bars of the variance of each difference, by source."""
     import altair as alt
 
     data = [
         {
             "pair": f"{pair.run} - {pair.minus}",
-            "source": each.source,
+            "source": words.source(each.source),
             "share": each.share,
             "at": at,
         }
@@ -381,9 +385,10 @@ def _chart(found: MeasureBudget, width: int = NARROW) -> Chart:
         for at, each in enumerate(pair.sources)
         if each.share == each.share
     ]
-    sources = [source for source in COLORS if any(row["source"] == source for row in data)]
+    colors = {words.source(source): color for source, color in COLORS.items()}
+    sources = [source for source in colors if any(row["source"] == source for row in data)]
     order = list(dict.fromkeys(row["pair"] for row in data))
-    scale = alt.Scale(domain=sources, range=[tone(COLORS[source]) for source in sources])
+    scale = alt.Scale(domain=sources, range=[tone(colors[source]) for source in sources])
     return (
         alt.Chart(alt.InlineData(values=data))
         .mark_bar()
