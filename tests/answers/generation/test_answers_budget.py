@@ -168,9 +168,7 @@ def test_bad_inputs_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.evidence
 @pytest.mark.slow
-def test_intervals_of_differences_hold_the_truth_and_parts_are_found(
-    tmp_path: Path, record_property: pytest.RecordProperty
-) -> None:
+def test_intervals_of_differences_hold_the_truth_and_parts_are_found(tmp_path: Path) -> None:
     """1,000 worlds of 60 questions, 3 samples a question: 95 % intervals of a difference hold it in 93 to 97 %.
 
     System s answers question q right with the chance p_sq, uniform on [a_s, b_s] and drawn once for each question; the
@@ -193,8 +191,7 @@ def test_intervals_of_differences_hold_the_truth_and_parts_are_found(
         parts.append([next(e.untruncated for e in mean.effects if e.effect == effect) for effect in ("Q", "QR")])
     low, high = ends[0]
     variance = (high - low) ** 2 / 12
-    record_property("held", float(held / worlds))
-    record_property("parts", np.mean(parts, axis=0).round(5).tolist())
+    print(f"held {held / worlds}, parts of questions and samples {np.mean(parts, axis=0).round(4).tolist()}")
     assert 0.93 <= held / worlds <= 0.97
     samples = np.mean([low, high]) - (variance + np.mean([low, high]) ** 2)
     assert np.mean(parts, axis=0) == pytest.approx([variance, samples], abs=0.004)
