@@ -14,7 +14,14 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
-from research.label_baselines import UNLISTED, move_to_front_order, pooling_order, stat_ap_sizes
+from research.label_baselines import (
+    UNLISTED,
+    minimal_collection_order,
+    move_to_front_order,
+    pooling_order,
+    representative_order,
+    stat_ap_sizes,
+)
 from scipy.special import stdtrit
 from tests.comparison.audit_worlds import LLMJUDGE, SCALE, grades, judge_names, judgments, pseudo_run
 from tests.comparison.label_replays import Outcome, decision_of, replay
@@ -130,11 +137,13 @@ def chosen(case: Case, way: str, batches: int = 10) -> tuple[float, int]:
     members = np.flatnonzero(decision.members())
     ranks, _ = ranks_of(case.ranked)
     owner, queries = decision.labels.owner, len(decision.labels.query_ids)
-    order = (
-        pooling_order(ranks, members)
-        if way == "pooling"
-        else move_to_front_order(ranks, members, owner, case.people >= 2)
-    )
+    orders = {
+        "pooling": lambda: pooling_order(ranks, members),
+        "MTF": lambda: move_to_front_order(ranks, members, owner, case.people >= 2),
+        "MTC": lambda: minimal_collection_order(case.worth, members),
+        "MaxRep": lambda: representative_order(ranks, members, owner),
+    }
+    order = orders[way]()
     judge = decision.gains[np.maximum(decision.labels.judge.frame["grade"].to_numpy(), 0).astype(int)]
     for look in range(1, batches + 1):
         rows = order[: round(len(order) * look / batches)]
@@ -147,6 +156,7 @@ def chosen(case: Case, way: str, batches: int = 10) -> tuple[float, int]:
 
 
 SIGN = {FIRST: 1, SECOND: -1}
+WITHOUT_CHANCES = ("pooling", "MTF", "MTC", "MaxRep")
 
 
 @pytest.mark.evidence
@@ -164,8 +174,8 @@ def test_fewer_labels_until_the_verdict_of_all_labels(measure: str) -> None:
     )
     shares: dict[str, Any] = {}
     wrong_of: dict[str, int] = {}
-    for way in ("ours", "random", "statAP", "pooling", "MTF"):
-        if way in ("pooling", "MTF"):
+    for way in ("ours", "random", "statAP", "pooling", "MTF", "MTC", "MaxRep"):
+        if way in WITHOUT_CHANCES:
             found = [chosen(case, way) for case in every]
             share, sign = np.array([each[0] for each in found]), np.array([each[1] for each in found])
             told = np.zeros(len(every), dtype=bool)

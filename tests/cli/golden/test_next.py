@@ -90,3 +90,17 @@ def test_after_grading_the_next_command_goes_on_with_the_decision(trueval: Any, 
     taken = trueval("golden", "audit", *place_of_audit, "--import", place / "bob.jsonl", "--rater", "bob")
     goes_on = f"Next: trueval golden next {place / 'qrels.trec'} RUN... --out {place / 'audit'}"
     assert taken.err.splitlines()[-1] == goes_on
+
+
+def test_another_judge_grades_the_batches_itself(trueval: Any, place: Path) -> None:
+    (place / "judge.toml").write_text('[judge]\nmodel = "labels:people.trec"\ngrades = "0:1,1:3,2:4,3:5"\n')
+    judge = ("--judge", place / "judge.toml", "--judge-scale", "1:0,2:0,3:1,4:2,5:3")
+    done = trueval("golden", "next", *words(place), *judge, "-m", "DCG@5", "--budget", 300, columns=200)
+    assert done.status == 0, done.err
+    assert done.out.startswith("a is better than b in DCG@5; a - b is +")
+    assert "labels of labels:people.trec, of " in done.out
+    assert "decided is what all labels of labels:people.trec would say" in " ".join(done.out.split())
+    assert (place / "audit" / "ledger.sqlite").is_file()
+    wrong = trueval("golden", "next", *words(place), *judge[:2], "--people", place / "people.trec")
+    assert wrong.status == 2
+    assert "graded by people or by a judge" in " ".join(wrong.err.split())

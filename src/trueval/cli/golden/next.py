@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from trueval.cli.estimates import MaxCost
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import Form, with_groups
 from trueval.cli.output import say, show
@@ -107,6 +108,19 @@ def next(
             help="Grades of people that are there already: take those of the drawn passages until the decision holds.",
         ),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Have another judge grade the drawn passages until the decision holds: a model, labels:FILE, or a "
+            "TOML file with a table \\[judge]. What is decided is what all its labels would say.",
+        ),
+    ] = None,
+    judge_scale: Annotated[
+        str | None,
+        typer.Option(metavar="MAP", help="Grades of the audit for those of that judge, such as 1:0,2:0,3:1,4:2,5:3."),
+    ] = None,
+    max_cost: MaxCost = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the audit. Default: next in the golden set.")
     ] = None,
@@ -128,13 +142,18 @@ def next(
         remarks(),
         ExitStack() as until_read,
     ):
-        step = until_read.enter_context(bars())("reading")
+        bar = until_read.enter_context(bars())
+        step = bar("reading")
         found = next_labels(
             folder,
             runs,
             out=out,
             collection=collection,
             people=people,
+            judge=judge,
+            judge_scale=judge_scale,
+            max_cost=max_cost,
+            step=None if judge is None else bar("grading"),
             tell=lambda done: step("documents", done, 0),
             **decision.choices(),
         )

@@ -21,6 +21,7 @@ from trueval.report.view import (
     policy_section,
 )
 
+PERSONS: Final = "people"
 QUESTION: Final = "What do people's labels decide?"
 ENDS: Final = interval_of(DIFFERENCE)
 SIZE: Final = number(".1f")
@@ -65,11 +66,14 @@ def view(result: NextLabels) -> View:
 
 def _answer(result: NextLabels) -> Answer:
     counted = count_phrase(result.labels, "label", "labels")
+    names = result.labelers or (PERSONS,)
+    decides = "" if names == (PERSONS,) else f"; decided is what all labels of {' and '.join(names)} would say"
     undecided = sum(pair.verdict == "open" for pair in result.pairs)
+    reachable = count_phrase(result.reachable, "passage", "passages")
     sure = (
-        f"{counted} of people, of {count_phrase(result.reachable, 'passage', 'passages')} that weigh in a run "
+        f"{counted} of {' and '.join(names)}, of {reachable} that weigh in a run "
         f"({result.unjudged:,} without a grade of the judge) and a budget of {result.budget:,}; the intervals hold "
-        f"together at {result.level:.4g}, for {result.target}, whenever you stop."
+        f"together at {result.level:.4g}, for {result.target}, whenever you stop{decides}."
     )
     change: Sentence = ""
     if result.state == WAITING:

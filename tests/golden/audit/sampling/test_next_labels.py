@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
+import warnings
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,12 @@ import numpy as np
 import pytest
 from tests.extras import need
 from tests.golden import small
+from tests.golden.chat import Trouble, chat_server
 
 import trueval as tv
 from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.label_decision import LabelDecision
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.golden.audit.sampling.batch_drawing import expected_size
 from trueval.golden.audit.sampling.decision_audit import DecisionChoices, DecisionKeywords
 from trueval.golden.audit.sampling.next_labels import next_labels
@@ -62,7 +65,7 @@ def call(place: Path, runs: tuple[str, ...] = RUNS[:2], *, people: bool = False,
     return next_labels(
         place / "qrels.trec",
         [str(place / run) for run in runs],
-        out=place / "audit",
+        out=place / str(choices.pop("out", "audit")),
         collection=str(place),
         people=place / "people.trec" if people else None,
         **choices,
@@ -309,3 +312,57 @@ def test_batches_of_few_passages_leave_none_without_a_chance(place: Path, monkey
     found = call(place, people=True, measure="DCG@5", budget=50, batch=2, level=0.9999)
     assert (found.state, len(seen)) == ("spent", 25)
     assert min(seen) > 0
+
+
+MAP, BACK = "0:1,1:3,2:4,3:5", "1:0,2:0,3:1,4:2,5:3"
+
+
+def judge_file(place: Path, text: str) -> Path:
+    (place / "judge.toml").write_text(f"[judge]\n{text}\n")
+    return place / "judge.toml"
+
+
+def test_a_judge_decides_as_all_its_labels_would(place: Path) -> None:
+    """Labels of a file, given by people or by a judge that answers from it, lead to the same decision."""
+    by_people = call(place, people=True, measure="DCG@5", budget=300)
+    shutil.rmtree(place / "audit")
+    judge = judge_file(place, f'model = "labels:people.trec"\ngrades = "{MAP}"')
+    found = call(place, judge=judge, judge_scale=BACK, measure="DCG@5", budget=300)
+    assert found.labelers == ("labels:people.trec",)
+    assert by_people.labelers == ("people",)
+    assert found.pairs == by_people.pairs
+    assert (found.state, found.labels) == (by_people.state, by_people.labels)
+    with pytest.raises(InputError, match=r"the judge grades from 1 to 5, and the audit from 0 to 3.*--judge-scale"):
+        call(place, judge=judge, measure="DCG@5", budget=300, out="other")
+    with pytest.raises(PolicyError, match="graded by people or by a judge"):
+        call(place, people=True, judge=judge)
+
+
+def test_a_model_is_asked_once_and_stops_at_its_limit(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("openai", extra="judge")
+    monkeypatch.setenv("TEST_JUDGE_KEY", "k")
+    people = {(q, d): int(g) for q, d, g in tv.Judgments.read(place / "people.trec").frame.iter_rows()}
+
+    def stars(query: str, text: str) -> int:
+        return (1, 3, 4, 5)[people[f"q{query.split()[1]}", f"d{text.split()[1]}"]]
+
+    choices: dict[str, Any] = {"judge_scale": BACK, "measure": "DCG@5", "budget": 300}
+    with chat_server(stars) as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        judge = judge_file(place, small.served(server.url) + '\nmode = "single"\nrounds = 1')
+        with pytest.raises(InputError, match="max_cost"):
+            call(place, judge=judge, max_cost=0.002, **choices)
+        paid = len(server.billed)
+        server.trouble = lambda number: Trouble(401, body="{}") if number > paid + 20 else Trouble()
+        with pytest.raises(InputError):
+            call(place, judge=judge, **choices)
+        assert len(server.billed) > paid
+        server.trouble = lambda number: Trouble()
+        found = call(place, judge=judge, **choices)
+        assert len(server.billed) == found.labels  # one passage a call, none asked twice
+        again = call(place, judge=judge, **choices)
+        assert len(server.billed) == found.labels
+    assert again.to_dict() == found.to_dict()
+    assert found.labelers == ("served",)
+    shutil.rmtree(place / "audit")
+    assert call(place, people=True, measure="DCG@5", budget=300).pairs == found.pairs

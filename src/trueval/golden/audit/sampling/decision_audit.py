@@ -33,6 +33,7 @@ from trueval.golden.audit.sampling.batch_drawing import (
     plan_batches,
     refuse_other_plan,
 )
+from trueval.golden.audit.sampling.judge_grades import labelers
 from trueval.golden.audit.sampling.next_labels_result import (
     DECIDED,
     SPENT,
@@ -276,6 +277,7 @@ class DecisionAudit:
             pairs=tuple(_pair(state, known) for state in states),
             batches=_batches(self.sample, left),
             policy=decision.labels.policy.to_dict(),
+            labelers=labelers(self.folder),
         )
         return found, known
 

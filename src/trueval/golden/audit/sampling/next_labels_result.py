@@ -87,6 +87,7 @@ class NextLabels(Result):
         pairs: the pairs that are decided together.
         batches: all planned batches.
         policy: policy of the evaluation.
+        labelers: who labeled so far: "people" where a person did, and the names of judges.
     """
 
     KIND: ClassVar = "next-labels"
@@ -109,3 +110,4 @@ class NextLabels(Result):
     pairs: tuple[PairDecision, ...]
     batches: tuple[LabelBatch, ...]
     policy: Mapping[str, object]
+    labelers: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Grades of people that are there already, as answers to the items of an audit."""
+"""Grades that are there already, as answers to the items of an audit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from trueval.judgments import Judgments
 RATER: Final = "file"
 
 
-def record_grades(folder: Path, grades: Judgments) -> int:
+def record_grades(folder: Path, grades: Judgments, rater: str = RATER) -> int:
     """Answer the open items of an audit from a file of judgments; items that it does not grade are skipped.
 
     Args:
         folder: folder of the audit.
-        grades: judgments by people.
+        grades: judgments by people, or by another judge.
+        rater: who gave them.
 
     Returns:
         Number of items that were answered.
@@ -43,7 +44,7 @@ def record_grades(folder: Path, grades: Judgments) -> int:
                 )
             kind = "skip" if grade is None else "grade"
             given = None if grade is None else int(grade)
-            events.append(Event(secrets.token_hex(16), RATER, item.item, kind, given))
+            events.append(Event(secrets.token_hex(16), rater, item.item, kind, given))
         store.record_all(events)
         write_people(store)
     return len(events)
