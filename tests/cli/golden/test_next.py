@@ -104,3 +104,21 @@ def test_another_judge_grades_the_batches_itself(trueval: Any, place: Path) -> N
     wrong = trueval("golden", "next", *words(place), *judge[:2], "--people", place / "people.trec")
     assert wrong.status == 2
     assert "graded by people or by a judge" in " ".join(wrong.err.split())
+
+
+def test_lists_of_judged_passages_alone_are_no_sum_where_unjudged_ones_were_drawn(trueval: Any, place: Path) -> None:
+    trueval("golden", "next", *words(place), "-m", "DCG@5", "--budget", 300, "--people", place / "people.trec")
+    correcting = (
+        "golden",
+        "correct",
+        place / "qrels.trec",
+        place / "a.trec",
+        "--audit",
+        place / "audit",
+        "-m",
+        "DCG@5",
+    )
+    plain = trueval(*correcting, columns=200)
+    assert "corrected" in plain.out
+    refused = trueval(*correcting, "--judged-only", columns=200)
+    assert "judged_only leaves out what the judge did not grade" in " ".join((refused.out + refused.err).split())

@@ -73,14 +73,18 @@ def weigh_gains(
         measure: the measure as requested.
         grades: [grade] the scale, ascending.
         added: contributions of passages to the measure.
-        unjudged: whether passages that nobody judged have a weight. With the policy judged_only they then keep their
-            ranks, which they do not have where they stay unjudged.
+        unjudged: whether passages that the judge did not grade have a weight, since people may grade them.
     """
     policy = side.labels.policy.of(measure.innermost.name)
     settled, judge = measure.under(policy), side.labels.judge
     graded = judge.frame["grade"].clip(lower_bound=0.0)
     # Standings leave out passages without a grade.
     as_judged = not unjudged or graded.equals(judge.frame["grade"])
+    if policy.judged_only and not as_judged:
+        return (
+            "judged_only leaves out what the judge did not grade; where people grade it, it comes into the list and "
+            "moves the others, so that the measure is no sum over passages. Leave judged_only out"
+        )
     filled = judge if as_judged else replace(judge, frame=judge.frame.with_columns(grade=graded))
     standings = side.judge(policy) if as_judged else counter(side.run, filled)(policy)
     single, rows = single_lists(standings), len(graded)
