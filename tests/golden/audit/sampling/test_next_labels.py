@@ -21,7 +21,7 @@ from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.label_decision import LabelDecision
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.golden.audit.sampling.batch_drawing import expected_size
-from trueval.golden.audit.sampling.decision_audit import DecisionChoices, DecisionKeywords
+from trueval.golden.audit.sampling.decision_audit import DecisionAudit, DecisionChoices, DecisionKeywords
 from trueval.golden.audit.sampling.next_labels import next_labels
 from trueval.golden.audit.sampling.next_labels_result import NextLabels
 from trueval.golden.audit.sampling.sample_drawing import SampleChoices, open_audit
@@ -366,3 +366,32 @@ def test_a_model_is_asked_once_and_stops_at_its_limit(place: Path, monkeypatch: 
     assert found.labelers == ("served",)
     shutil.rmtree(place / "audit")
     assert call(place, people=True, measure="DCG@5", budget=300).pairs == found.pairs
+
+
+@pytest.mark.evidence
+def test_batches_of_a_hundred_thousand_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long a batch takes; printed, and held by nothing."""
+    place = write_world(tmp_path / "world", queries=1000, documents=100)
+    taken: dict[str, list[float]] = {"draw": [], "result": []}
+
+    def timed(name: str) -> None:
+        made = getattr(DecisionAudit, name)
+
+        def call(*given: Any) -> Any:
+            begun = time.process_time()
+            found = made(*given)
+            taken[name].append(time.process_time() - begun)
+            return found
+
+        monkeypatch.setattr(DecisionAudit, name, call)
+
+    timed("draw")
+    timed("result")
+    found = call(place, RUNS[1:], people=True, measure="DCG@100", budget=5000)
+    assert found.reachable == 100_000
+    assert len(taken["draw"]) == 10
+    draw, read = (f"{min(each):.2f} to {max(each):.2f}" for each in taken.values())
+    print(
+        f"{found.reachable:,} passages, {found.labels:,} labels: {draw} s of the processor to draw a batch, {read} to "
+        "read its labels"
+    )
