@@ -97,6 +97,14 @@ def test_standings_are_those_of_a_full_sort_of_the_tiles(
 
 
 @pytest.mark.parametrize("scoring", ["product", "maxsim"])
+def test_the_last_block_may_have_fewer_queries(scoring: str) -> None:
+    source = embeddings(scoring=scoring, queries=103, documents=100, height=160 if scoring == "maxsim" else 64)
+    sizes = [len(block.queries) for block in source.blocks(np.arange(103))]
+    assert sizes[-1] < sizes[0]
+    check_all(source)
+
+
+@pytest.mark.parametrize("scoring", ["product", "maxsim"])
 def test_tiles_hold_the_scores_of_phi(scoring: str) -> None:
     """Up to the order of a float32 sum; exactly where products are whole numbers."""
     source = embeddings(scoring=scoring, format="bfloat16", whole=True, storage="float8_e5m2")

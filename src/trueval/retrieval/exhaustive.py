@@ -433,6 +433,7 @@ class _MaxSims(_Block):
         tokens = self.on.matrix(self.on.stack(chosen), columns, stored=True)
         bound = self.each * self.length * self.on.length(tokens)
         first, last, _ = queries.indices(len(self.queries))
-        rows = self.matrix[first * self.each : pad_size(last * self.each)]
+        # All of them fill the matrix up, as in every block, also in the last one, which has fewer.
+        rows = self.matrix if queries == EVERY else self.matrix[first * self.each : pad_size(last * self.each)]
         products = self.on.product(rows, tokens, scratch)[: (last - first) * self.each, : starts[-1]]
         return self.on.best(products, starts, self.each, self.source.format), bound
