@@ -1,6 +1,7 @@
 """The audit against evaluate, and on the stored logits whose numbers are known."""
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from trueval.precision.logits import read_logits
 from trueval.precision.model_passes import Passes
 from trueval.precision.regimes import Regime, plan, score_regimes
 from trueval.precision.views.kind import PRECISION
+from trueval.retrieval import exhaustive
+from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
 from trueval.scoring import maxsim, product, sigmoid, softmax
 
 STORED = Path(__file__).resolve().parents[3] / "shared" / "data" / "logits" / "epqa-reranker.npz"
@@ -212,11 +215,11 @@ def test_float32_scores_put_spurious_ties_in_the_order_of_the_float32_model(stor
     assert stored["bfloat16_float32"]["agreement"]["rbo"] > stored["bfloat16_bfloat16"]["agreement"]["rbo"]
 
 
-def corpus_passes(scoring: str = "product") -> Passes:
+def corpus_passes(scoring: str = "product", documents: int = 30) -> Passes:
     """Embeddings of a small corpus in two formats, whose products are whole numbers: the same in any kernel."""
     rng = np.random.default_rng(3)
-    texts = {f"d{i * 7 % 31}": "text" for i in range(30)}
-    candidates = Candidates("corpus", tuple(f"q{i}" for i in range(6)), tuple(texts), (np.arange(30),) * 6)
+    texts = {f"d{i * 7 % (documents + 1)}": "text" for i in range(documents)}
+    candidates = Candidates("corpus", tuple(f"q{i}" for i in range(6)), tuple(texts), (np.arange(documents),) * 6)
     grades = {q: {d: int(rng.integers(0, 3)) for d in rng.choice(list(texts), 5)} for q in candidates.query_ids}
     judgments = tv.Judgments.from_dict(grades | {"not a candidate": {"d0": 1}})
     collection = Collection("c", "c", texts, dict.fromkeys(candidates.query_ids, "text"), judgments)
@@ -225,7 +228,7 @@ def corpus_passes(scoring: str = "product") -> Passes:
         drawn = rng.integers(-4, 5, (count, 3, 8)).astype(np.float32)
         return drawn[:, 0] if scoring == "product" else list(drawn)
 
-    wide = {"queries": vectors(6), "documents": vectors(30)}
+    wide = {"queries": vectors(6), "documents": vectors(documents)}
     outputs = [
         (regime, wide)
         for dtype in ("bfloat16", "float32")
@@ -254,6 +257,23 @@ def test_a_corpus_is_audited_without_lists(
         assert mine["ties"] == {"tied_fraction": None, "largest_group": None, "group_sizes": []}
         assert mine["agreement"] is None
     assert " – " in PRECISION.write(unlisted, "markdown")
+
+
+def test_standings_of_a_corpus_are_counted_by_an_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exhaustive, "TILES", 1)
+    monkeypatch.setattr(ArrayProducts, "width", 32)
+    passes, sent = corpus_passes(documents=96), list[str]()
+
+    class Elsewhere:
+        def map(self, work: Callable[[Any], Any], items: Iterable[Any], /) -> list[Any]:
+            shards = [pickle.loads(pickle.dumps(item)) for item in items]
+            sent.extend(map(str, shards))
+            return [work(shard) for shard in shards]
+
+    here, there = (audit_passes(passes, "nDCG@5 AP", executor=each) for each in (None, Elsewhere()))
+    assert there.to_dict() == here.to_dict()
+    assert sent[:3] == [f"{passes.outputs[0][0].name}, shard {number} of 3" for number in (1, 2, 3)]
+    assert len(sent) == 3 * len(passes.outputs)
 
 
 def test_what_is_about_lists_is_audited_by_lists() -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.precision.model_passes import Passes
     from trueval.precision.regimes import Regime
+    from trueval.threads import Executor
 
 
 CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # cutoffs of the curves, which include those of P-A's figures
@@ -98,7 +99,7 @@ def audit_models(
         models: recipes, folders or hub ids.
         dtypes: number formats in which the models run.
         passes: further options of `trueval.precision.model_passes.run_models`: candidates, scoring, index_dtypes,
-            similarities, parts, folder, batch_size and so on.
+            similarities, parts, folder, batch_size and so on; its executor also counts the standings of a corpus.
 
     Raises:
         InputError: a model, a text or an output is bad.
@@ -107,7 +108,9 @@ def audit_models(
     """
     # Bad input is refused before hours of passes.
     wanted, chosen = fill_defaults(collection.judgments, measures, policy, choices)
-    return audit_passes(run_models(collection, models, dtypes, **(passes or {})), wanted, policy=chosen)
+    options = passes or {}
+    found = run_models(collection, models, dtypes, **options)
+    return audit_passes(found, wanted, policy=chosen, executor=options.get("executor"))
 
 
 def audit_stored(
@@ -119,7 +122,7 @@ def audit_stored(
     scoring: Sequence[str] = (),
     grades: Mapping[float, float] | None = None,
     policy: Policy | None = None,
-    **choices: object,
+    **choices: Any,
 ) -> Audit:
     """Score stored logits in each format and audit the results: `trueval precision audit --logits`.
 
@@ -138,7 +141,12 @@ def audit_stored(
 
 
 def audit_passes(
-    passes: Passes, measures: Measures | None = None, *, policy: Policy | None = None, **choices: object
+    passes: Passes,
+    measures: Measures | None = None,
+    *,
+    executor: Executor | None = None,
+    policy: Policy | None = None,
+    **choices: object,
 ) -> Audit:
     """Score the outputs of models in every regime, some queries at a time, and audit the results.
 
@@ -148,6 +156,7 @@ def audit_passes(
 
     Args:
         passes: outputs of models, or stored ones.
+        executor: counts standings over a whole corpus elsewhere, as in `evaluate_corpus`.
 
     Raises:
         InputError: a score overflows its format, or no query is judged.
@@ -158,7 +167,7 @@ def audit_passes(
     wanted, chosen = fill_defaults(passes.collection.judgments, measures, policy, choices)
     embedded = passes.candidates.kind == "corpus" and all(each.scoring in SCORINGS for each, _ in passes.outputs)
     if embedded and not (chosen.skip_first or chosen.judged_only):  # these apply to lists only
-        return _audit_corpus(passes, wanted, cutoffs, chosen)
+        return _audit_corpus(passes, wanted, cutoffs, chosen, executor)
     blocks = score_regimes(passes.candidates, passes.outputs)
     found = audit_blocks(blocks, passes.collection.graded, wanted, cutoffs=cutoffs, policy=chosen)
     return replace(found, about=passes.about())
@@ -215,7 +224,9 @@ def _with_curves(wanted: Sequence[Measure], cutoffs: Sequence[int]) -> tuple[Mea
     return tuple(dict.fromkeys([*wanted, *curves]))
 
 
-def _audit_corpus(passes: Passes, wanted: tuple[Measure, ...], cutoffs: Sequence[int], chosen: Policy) -> Audit:
+def _audit_corpus(
+    passes: Passes, wanted: tuple[Measure, ...], cutoffs: Sequence[int], chosen: Policy, executor: Executor | None
+) -> Audit:
     """Audit embeddings over a whole corpus, without lists."""
     candidates, judgments = passes.candidates, passes.collection.graded
     judgments = _judgments_of(pl.Series(candidates.query_ids), judgments)
@@ -225,7 +236,8 @@ def _audit_corpus(passes: Passes, wanted: tuple[Measure, ...], cutoffs: Sequence
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)  # the same lines are in the notes
             source = whole_corpus(regime, arrays, candidates)
-            scored[regime] = evaluate_corpus(source, judgments, _with_curves(wanted, cutoffs), policy=chosen)
+            measures = _with_curves(wanted, cutoffs)
+            scored[regime] = evaluate_corpus(source, judgments, measures, policy=chosen, executor=executor)
     gathered: dict[Regime, _RegimeResults] = {}
     example: TieExample | None = None
     if len(candidates.doc_ids) <= LISTED:

@@ -67,7 +67,7 @@ def audit_precision(
         grades: grade in the judgments → grade to use.
         folder: folder that stores model outputs, from which an interrupted call resumes.
         begin: called with each pass's name; returns a progress callback.
-        executor: runs the models in other processes or on other machines, as in `retrieve`.
+        executor: runs the models elsewhere, as in `retrieve`, and counts standings over a whole corpus there.
         batch_size: texts per forward pass, 32 if None; halved when memory runs out.
         max_length: maximum number of tokens, instead of the recipe's.
 
