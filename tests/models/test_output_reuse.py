@@ -12,6 +12,7 @@ from trueval.errors import TruevalWarning
 from trueval.models.output_part import OutputPart
 from trueval.models.output_reuse import find_missing_items, reuse_outputs, reuse_part
 from trueval.models.outputs import model_outputs, parts_of, settings_of
+from trueval.retrieval.tiles.mapped_rows import MappedRows
 
 need("safetensors", extra="models")
 
@@ -58,6 +59,7 @@ def test_only_pairs_that_are_new_go_through(tmp_path: Path):
     plain = model_outputs(Reranker(), COLLECTION, asked)
     assert second.arrays["pairs"].tolist() == plain.arrays["pairs"].tolist()
     assert first.arrays["pairs"].shape == (4, 1)
+    assert MappedRows.of(first.arrays["pairs"]) is not None  # all were new: they are not read into memory
     model.seen.clear()
     told: list[tuple[str, int, int]] = []
     again = reuse_outputs(model, COLLECTION, asked, folder=tmp_path, step=lambda *step: told.append(step))

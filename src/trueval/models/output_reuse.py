@@ -156,6 +156,8 @@ def reuse_part(
         # No run of exactly these items exists, so rows of interrupted runs of others are reused too.
         taken = list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name)))
         own = _part_of(part, _find_missing(keys, taken))
+    if len(own.items) == len(part.items):  # all are new: their rows stay a memory map
+        return part_outputs(model, part, settings, folder=folder, step=step, executor=executor)
     sizes: tuple[int, ...] = ()
     if len(own.items):
         computed = part_outputs(model, own, settings, folder=folder, step=step, executor=executor)
