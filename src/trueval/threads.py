@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
@@ -241,6 +242,27 @@ def _loss_message(items: Sequence[object]) -> str:
         "smaller batch size, or close other programs, and run the same command again: the finished shards of models "
         "are kept."
     )
+
+
+def error_of_part(part: object, error: Exception, kept: str) -> InputError:
+    """The error of a part of a job that failed where this runs: the part, the machine, and what to do.
+
+    Args:
+        part: the part, by its name in messages.
+        kept: what of the job is kept, as a sentence.
+    """
+    import socket  # late: `import trueval` does not need it
+
+    again = "run the same command again"
+    here = f"{part}, on {socket.gethostname()}"
+    if isinstance(error, MemoryError):
+        told = f"memory ran out. Take fewer workers, a smaller batch size, or a machine with more, and {again}."
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        told = f"there is no room for {error.filename or 'its files'}. Make room, and {again}."
+    else:
+        said = " ".join(str(error).split()) or type(error).__name__
+        told = said if again in said else f"{said} Correct it, and {again}."
+    return InputError(f"{here}: {told} {kept}")
 
 
 LOCAL: Executor = Threads()

@@ -206,3 +206,15 @@ def test_a_result_that_nobody_stamped_is_refused_where_no_page_can_be_made(truev
     assert told.status == 1
     assert "a result of kind cuts lacks this value" in " ".join(told.err.split())
     assert not (tmp_path / LOG_FILE).exists()
+
+
+def test_a_command_that_meets_a_full_disk_says_where_and_the_cure(trueval, monkeypatch) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "out/queries.parquet")
+
+    monkeypatch.setattr("trueval.cli.main.app", full)
+    told = trueval()
+    assert told.status == 1
+    assert told.err.endswith(
+        "out/queries.parquet: No space left on device. Make room, and run the same command again.\n"
+    )

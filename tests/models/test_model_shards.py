@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 import socket
 from collections.abc import Callable, Iterable, Iterator
@@ -175,6 +177,56 @@ def test_a_worker_without_the_memory_is_refused_before_it_loads_a_model(
         match=r"pairs, shard 1 of 7, on .*: a worker needs about .* and 1\.0 MiB is free.*run the same command",
     ):
         run(RERANKER, folder_of(RERANKER), candidates, None, Elsewhere())
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (MemoryError(), "memory ran out. Take fewer workers, a smaller batch size, or a machine with more, and run "),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/cache/shard-00002.safetensors"),
+            "there is no room for /cache/shard-00002.safetensors. Make room, and run ",
+        ),
+    ],
+)
+def test_a_worker_without_room_is_said_and_what_is_finished_is_kept(
+    error: Exception, told: str, folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
+) -> None:
+    run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "here", None)
+    first, second, write = Elsewhere(), Elsewhere(), model_shards.write_shard
+
+    def fill(file: Path, *given: Any) -> None:
+        if file.stem.endswith("2"):
+            raise error
+        write(file, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_shards, "write_shard", fill)
+        with pytest.raises(InputError) as caught:
+            run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "there", first)
+    assert str(caught.value) == (
+        f"pairs, shard 3 of 7, on {socket.gethostname()}: {told}the same command again. The other shards are kept."
+    )
+    run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "there", second)
+    assert second.done == [2, 3, 4, 5, 6]
+    assert files(tmp_path / "there") == files(tmp_path / "here")
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_clock_that_is_wrong_by_a_day_changes_nothing(
+    days: int, folder_of: Callable[[str], Path], candidates: Candidates, tmp_path: Path
+) -> None:
+    run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "here", None)
+    first, second, third = Elsewhere(), Elsewhere(), Elsewhere()
+    first.fails_at = 4
+    with pytest.raises(KeyboardInterrupt):
+        run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "there", first)
+    for executor, done in ((second, [4, 5, 6]), (third, [])):
+        for each in (tmp_path / "there").rglob("*"):
+            os.utime(each, (then := each.stat().st_mtime + days * 86_400, then))
+        run(RERANKER, folder_of(RERANKER), candidates, tmp_path / "there", executor)
+        assert executor.done == done
+    assert files(tmp_path / "there") == files(tmp_path / "here")
 
 
 def test_executors_of_other_packages_are_taken(

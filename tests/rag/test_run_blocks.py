@@ -18,6 +18,7 @@ from trueval.comparison.compare import compare
 from trueval.comparison.leaderboard.board import leaderboard
 from trueval.errors import InputError, TruevalWarning
 from trueval.files.source.fingerprints import record_files
+from trueval.rag import run_blocks
 from trueval.rag.context_inputs import InputRules
 from trueval.rag.evaluate_files import evaluate_files
 from trueval.threads import Processes, Threads
@@ -155,6 +156,15 @@ def test_the_error_of_the_first_bad_run_is_that_of_this_process(folder: Path, tm
             )
         said.append(str(raised.value))
     assert said[0] == said[1]
+
+
+def test_a_block_that_memory_runs_out_for_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(run_blocks, "evaluate", fail)
+    with pytest.raises(InputError, match=r"runs 9 to 11 of 11, on .*: memory ran out\. Take fewer workers, "):
+        evaluate_files(str(folder / "qrels.trec"), paths(folder), "RR", executor=Elsewhere())
 
 
 def test_a_machine_that_does_not_see_the_runs_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

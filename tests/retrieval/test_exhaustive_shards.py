@@ -107,6 +107,32 @@ def test_of_a_memory_map_the_file_is_sent(vectors: tuple[Any, Any], tmp_path: Pa
         evaluate_corpus(source(queries, mapped), judgments(), "AP", executor=Moved())
 
 
+def test_a_shard_that_memory_runs_out_for_is_named(vectors: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    found, executor = source(*vectors), Elsewhere()
+    monkeypatch.setattr(exhaustive.ArrayProducts, "scratch", fail)
+    with pytest.raises(InputError, match=r"corpus, shard \d of 4, on .*: memory ran out\. Take fewer workers, .*again"):
+        evaluate_corpus(found, judgments(), "AP", executor=executor)
+
+
+def test_a_shard_says_what_it_needs(vectors: tuple[Any, Any]) -> None:
+    seen = list[Any]()
+
+    class Look(Elsewhere):
+        def map(self, work: Callable[[Any], Any], items: Iterable[Any], /) -> Iterator[Any]:
+            seen.extend(items)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_corpus(source(*vectors, storage="float16"), judgments(), "AP", executor=Look())
+    needs, documents, columns = seen[0].needs, len(seen[0].source.documents), seen[0].tiles[1]
+    assert (needs.cpus, needs.gpus, columns) == (1, 0, 96)
+    tile = columns * DIMENSION * (4 + 8) + 32 * (columns + DIMENSION) * 4  # 16 queries, padded to 32
+    assert needs.memory == exhaustive.LIBRARIES + documents * DIMENSION * 4 + tile
+
+
 def test_a_score_that_overflows_is_named_from_elsewhere(vectors: tuple[Any, Any]) -> None:
     queries, documents = vectors
     documents[600] = 3e38

@@ -52,6 +52,8 @@ def logged(log: str, seconds: float, work: Callable[[Any], Any], shard: Any) -> 
     assert number is not None
     called = f"{number[1] or ''}{number[2]}"
     write(log, "kept" if file is not None and file.exists() else "begins", called, os.getpid())
+    for key in getattr(shard, "systems", ()):
+        write(log, "system", key)
     if file is None:
         time.sleep(seconds)  # standings of a shard, and small systems, take milliseconds: nobody could be killed
     result = work(shard)

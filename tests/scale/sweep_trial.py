@@ -2,9 +2,10 @@
 
     python sweep_trial.py EXECUTOR FOLDER LOG
 
-EXECUTOR is threads, processes, ray, cluster, cluster-shuffled, as in scale_trial.py, or changing: a Ray cluster that
-gets a second node once a group has begun, loses it with what is on it, and gets a third one. LOG gets a line for each
-group that begins and ends. Prints the SHA-256 of the table of queries, of each run, and of sweep.json without times.
+EXECUTOR is threads, processes, loky, dask, ray, cluster, cluster-shuffled, as in scale_trial.py, or changing: a Ray
+cluster that gets a second node once a group has begun, loses it with what is on it, and gets a third one. LOG gets a
+line for each group that begins and ends. Prints the SHA-256 of the table of queries, of each run, and of sweep.json
+without times.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 os.environ["OMP_NUM_THREADS"] = "1"  # processors that a group asks for
+os.environ["MKL_NUM_THREADS"] = "1"  # Dask sets it in this process as well, and it is part of a system's address
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])  # where workers find models
 
 import pytest  # noqa: E402

@@ -129,15 +129,56 @@ def swept(start: Trial, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
     return finish(start(SWEEP, "threads", folder / "here", folder / "log"))
 
 
-@pytest.mark.parametrize("name", ["processes", "ray", "cluster-shuffled", "changing"])
+@pytest.mark.parametrize("name", ["processes", "loky", "dask", "ray", "cluster", "cluster-shuffled", "changing"])
 def test_a_sweep_has_the_same_bytes(name: str, start: Trial, swept: dict[str, str], tmp_path: Path) -> None:
-    log = tmp_path / "log"
+    log, package = tmp_path / "log", PACKAGE.get(name)
+    if package is not None and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
     assert finish(start(SWEEP, name, tmp_path / "there", log)) == swept
     assert len(swept) == 2 + 25
     assert set(shards(log, "ends").values()) == {1}
     nodes = re.findall("^(?:added|removed)$", log.read_text(), flags=re.MULTILINE)
     assert nodes == (["added", "removed", "added"] if name == "changing" else [])
-    print(f"\n{name}: {len(shards(log, 'ends'))} groups; {len(shards(log, 'begins'))} begun; nodes {' '.join(nodes)}")
+    begun, groups = shards(log, "begins").total(), len(shards(log, "ends"))
+    assert (begun > groups) == (name == "changing"), "the node was not lost with a group"
+    print(f"\n{name}: {groups} groups; {begun} begun; nodes {' '.join(nodes)}")
+
+
+def test_the_driver_of_a_sweep_is_killed(start: Trial, swept: dict[str, str], tmp_path: Path) -> None:
+    """At random moments, -9; the same command goes on, and no finished system is sent, made or written again."""
+    rng, ends, sweeps, kept = random.Random(23), 0, 0, 0
+    while ends < ENDS:
+        sweeps += 1
+        there, log = tmp_path / f"there{sweeps}", tmp_path / f"log{sweeps}"
+        finished = dict[str, int]()  # system → when its file was written
+        while True:
+            before = len(log.read_text().splitlines()) if log.exists() else 0
+            run = start(SWEEP, "processes", there, log)
+            if ends < ENDS:
+                until, word = time.monotonic() + 100, rng.choice(["ready", "begins", "ends", "ends"])
+                while run.poll() is None and time.monotonic() < until and not _lines(log, before, word):
+                    time.sleep(0.02)
+                time.sleep(rng.uniform(0, 1.5))
+                ends += run.poll() is None
+                run.kill()
+            out, err = run.communicate(timeout=500)
+            assert not finished.keys() & set(_lines(log, before, "system")), "a finished system was sent again"
+            now = {file.stem: file.stat().st_mtime_ns for file in (there / "out" / "systems").glob("*.json")}
+            assert now.items() >= finished.items(), "a finished system was written again"
+            finished = now
+            if run.returncode == 0:
+                break
+            assert run.returncode < 0, err[-4000:]
+            kept += len(finished)
+        assert json.loads(out.splitlines()[-1])["files"] == swept
+    print(f"\nthe driver of a sweep was killed {ends} times in {sweeps} sweeps of 25 systems; {kept} were kept then")
+    assert kept > 0
+
+
+def _lines(log: Path, before: int, word: str) -> list[str]:
+    """What the lines of a log with some word say, after so many lines."""
+    lines = log.read_text().splitlines()[before:] if log.exists() else []
+    return [line.split()[1] for line in lines if line.split()[0] == word]
 
 
 SLOW = """

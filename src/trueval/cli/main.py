@@ -1,5 +1,6 @@
 """The command `trueval`: its subcommands, error messages and exit statuses."""
 
+import errno
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 1
 MISUSE = 2
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)  # errors of a disk without room
 # Commands by panel of the help. Each is a function in the module of its name, or a group of commands.
 PANELS: Final = {
     "Results": ("evaluate", "compare", "leaderboard", "power", "budget", "explain", "check", "measures", "report"),
@@ -273,7 +275,8 @@ def _run() -> tuple[int, str]:
         return BAD_INPUT, str(error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return BAD_INPUT, f"{where}{error.strerror or error}."
+        cure = " Make room, and run the same command again." if error.errno in FULL and error.filename else ""
+        return BAD_INPUT, f"{where}{error.strerror or error}.{cure}"
     except Exception as error:  # noqa: BLE001  a traceback is no answer; it goes where it can be reported from
         report_fault("the command could not go on", error)
     return 0, ""

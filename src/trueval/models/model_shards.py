@@ -29,7 +29,7 @@ from trueval.models.local_model import LocalModel
 from trueval.models.model_location import need
 from trueval.models.model_settings import settings_of
 from trueval.models.output_part import OutputCache, Step, item_keys, read_shard, shards_of, write_shard
-from trueval.threads import Executor, Needs, Threads, as_finished
+from trueval.threads import Executor, Needs, Threads, as_finished, error_of_part
 from trueval.version import __version__
 
 if TYPE_CHECKING:
@@ -229,10 +229,7 @@ def compute_shard(shard: ModelShard) -> ComputedShard:
             write_shard(file, outputs, metadata, shard.places, shard.keys)
             return ComputedShard(shard.number, len(shard.items), file.read_bytes(), took)
     except (TruevalError, OSError, MemoryError) as error:
-        raise InputError(
-            f"{shard}, on {socket.gethostname()}: {str(error) or type(error).__name__} The other shards are kept: "
-            "correct it, and run the same command again."
-        ) from error
+        raise error_of_part(shard, error, "The other shards are kept.") from error
 
 
 def _is_kept(shard: ModelShard) -> bool:

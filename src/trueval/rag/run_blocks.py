@@ -27,6 +27,7 @@ from trueval.files.source.source_bytes import can_be_read_once
 from trueval.rag.answer_accuracy import AccuracyGivenHit, accuracies
 from trueval.rag.context_inputs import InputRules, RunWithJudgments
 from trueval.rag.unjudged_passages import as_judged
+from trueval.threads import error_of_part
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -157,8 +158,15 @@ def evaluate_block(evaluator: RunEvaluator, block: RunBlock) -> EvaluatedBlock:
     """Evaluate the runs of a block where this runs.
 
     Raises:
-        InputError: a run is bad, or cannot be read on this machine.
+        InputError: a run is bad, or cannot be read on this machine, or memory runs out there.
     """
+    try:
+        return _evaluate_block(evaluator, block)
+    except (MemoryError, OSError) as error:
+        raise error_of_part(block, error, "Runs are evaluated from the start.") from error
+
+
+def _evaluate_block(evaluator: RunEvaluator, block: RunBlock) -> EvaluatedBlock:
     found, seen = [], FileFingerprints()
     with _in_folder(block), warnings.catch_warnings(), record_files(seen) if block.recorded else nullcontext():
         warnings.simplefilter("ignore", TruevalWarning)  # the same lines are notes of the scores

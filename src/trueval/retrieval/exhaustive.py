@@ -23,7 +23,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from math import gcd
+from math import gcd, prod
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import numpy as np
@@ -48,13 +48,16 @@ from trueval.retrieval.tiles.torch_tiles import TensorProducts
 from trueval.standings.corpus.corpus_scorer import PairScores, TileWork
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
-from trueval.threads import Executor, as_executor, in_threads
+from trueval.threads import Executor, Needs, as_executor, error_of_part, in_threads
 
 T = TypeVar("T")
 Ints = NDArray[np.int64]
 
 HEIGHT: Final = 512  # rows of a tile: queries, or tokens of queries
 TILES: Final = 8  # tiles of a shard
+LIBRARIES: Final = (
+    96 << 20
+)  # bytes of a process that has imported NumPy, polars and this: 64 MiB, and buffers of products
 EVERY: Final = slice(None)
 PROBED: Final = 64  # columns that a product has twice, to tell whether scores depend on the column
 # Scores of other products may be this many times as far apart as those of the columns that were compared.
@@ -240,6 +243,19 @@ class CorpusShard(Generic[T]):
     tiles: tuple[Ints, int, int]
     work: TileWork[T]
 
+    @property
+    def needs(self) -> Needs:
+        """One processor, and memory: the documents, and a tile with its scores and what it is converted from."""
+        source, columns = self.source, self.tiles[1]
+        documents = [self.mapped] if self.mapped is not None else source.documents
+        arrays = [documents] if isinstance(documents, np.ndarray) else documents
+        stored = sum(prod(each.shape) * each.dtype.itemsize for each in arrays)
+        width, item = arrays[0].shape[-1], np.dtype(source.on.dtype).itemsize
+        rows = pad_size(self.sizes[0] * self.sizes[1])
+        # A tile is rounded through float64 where the storage is another one.
+        tile = columns * width * (item + (8 if source.storage else 0)) + rows * (columns + width) * item
+        return Needs(1, 0, LIBRARIES + stored + tile)
+
     def __str__(self) -> str:
         """Its name in messages."""
         return self.name
@@ -264,9 +280,12 @@ def count_shard(shard: CorpusShard[T]) -> T:
     """Count a shard where this runs.
 
     Raises:
-        InputError: the file of a memory map is not here; the machine is named.
+        InputError: the file of a memory map is not here, or memory runs out; the machine is named.
     """
-    return shard.block().count(shard.work)
+    try:
+        return shard.block().count(shard.work)
+    except (MemoryError, OSError) as error:
+        raise error_of_part(shard, error, "Standings are counted from the start.") from error
 
 
 class _Block(ABC):

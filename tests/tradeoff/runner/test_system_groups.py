@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +23,7 @@ from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.tradeoff.runner import system_groups
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.system_groups import SystemGroup
+from trueval.tradeoff.runner.system_store import SystemStore
 
 need("faiss", "bm25s", extra="retrieval")
 need("safetensors", extra="models")
@@ -186,6 +190,49 @@ def test_a_system_that_fails_there_is_made_by_the_command(file: Path, here: Resu
         found = sweep(file, out=out, cache=tmp_path / "cache", executor=Elsewhere(spoil))
     assert results(out, found) == here
     assert not found.failed
+
+
+def test_what_a_worker_has_no_memory_or_room_for_is_made_by_the_command(
+    file: Path, here: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inputs of the first group do not fit into memory there; of the second, a system does not fit on its disk."""
+    opened, write, executor, out = system_groups._open, SystemStore.write, Elsewhere(), tmp_path / "there"
+
+    def open_inputs(*given: Any) -> Any:
+        if len(executor.groups) == 1:
+            raise MemoryError
+        return opened(*given)
+
+    def store(kept: SystemStore, key: str, *given: Any) -> Any:
+        if len(executor.groups) == 2 and kept is not command.get("store"):
+            command.setdefault("store", kept)
+            raise OSError(errno.ENOSPC, "No space left on device", str(out / "systems" / key))
+        return write(kept, key, *given)
+
+    command = dict[str, SystemStore]()
+    monkeypatch.setattr(system_groups, "_open", open_inputs)
+    monkeypatch.setattr(SystemStore, "write", store)
+    with pytest.warns(TruevalWarning, match="It is made here") as caught:
+        found = sweep(file, out=out, cache=tmp_path / "cache", executor=executor)
+    notes = [str(each.message) for each in caught]
+    assert len(notes) == 2
+    assert re.search(r"group 1 of 3, on .*: MemoryError\. It is made here\.", notes[0])
+    assert re.search(r", on .*: OSError: .*No space left on device.* It is made here\.", notes[1])
+    assert results(out, found) == here
+    assert not found.failed
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_clock_that_is_wrong_by_a_day_changes_nothing(days: int, file: Path, here: Results, tmp_path: Path) -> None:
+    first, second, out, cache = Elsewhere(most=2), Elsewhere(), tmp_path / "there", tmp_path / "cache"
+    with pytest.raises(KeyboardInterrupt):
+        sweep(file, out=out, cache=cache, executor=first)
+    stored = {each.stem for each in out.glob("systems/*.json")}
+    for each in (*out.rglob("*"), *cache.rglob("*")):
+        os.utime(each, (then := each.stat().st_mtime + days * 86_400, then))
+    assert results(out, sweep(file, out=out, cache=cache, executor=second)) == here
+    assert stored
+    assert not stored & {key for group in second.groups for key in group.systems}
 
 
 @pytest.mark.parametrize(

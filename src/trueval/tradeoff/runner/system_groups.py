@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 SYSTEMS: Final = 8  # of a group
 DISTRIBUTIONS: Final = ("numpy", "polars")  # that affect candidates, beside those of the indexes
-LIBRARIES: Final = 256 << 20  # bytes of a process that has imported them
+LIBRARIES: Final = 160 << 20  # bytes of a process that has imported them, with FAISS
+OF_WORDS: Final = 48 << 20  # bytes of what an index of words imports
 
 _opened: dict[str, GroupInputs] = {}  # of this process: those of its last group
 _opening = Lock()
@@ -195,23 +196,19 @@ def make_group(group: SystemGroup) -> MadeGroup:
         return MadeGroup(
             {}, (f"{here}: {group.cache} is another folder there. {cure} It is made here.",), len(group.systems)
         )
+    seen = group.store is not None and (group.store / group.mark).is_file()
+    store = SystemStore(group.store if seen else None)
     try:
         _check_versions(group.versions, _versions(group.systems.values()))
         given = _open(group.inputs, group.digest)
-    except TruevalError as error:  # a library is another one, or not there
+        maker = SystemBuilder(given.inputs, group.cache, store, Account(), lambda _: silent, lambda _: None)
+        maker.query_tokens.update(given.query_tokens)
+        for name, known in given.resources.items():
+            known.give(maker.shared[name])
+    except TruevalError as error:  # a library is another one, or not there; or a file is another one
         raise InputError(f"{here}: {error}") from error
-    seen = group.store is not None and (group.store / group.mark).is_file()
-    maker = SystemBuilder(
-        given.inputs,
-        group.cache,
-        SystemStore(group.store if seen else None),
-        Account(),
-        lambda _: silent,
-        lambda _: None,
-    )
-    maker.query_tokens.update(given.query_tokens)
-    for name, known in given.resources.items():
-        known.give(maker.shared[name])
+    except (MemoryError, OSError) as error:
+        return MadeGroup({}, (f"{here}: {one_line(error)}. It is made here.",), len(group.systems))
     made, notes = dict[str, PlacedSystem](), list[str]()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TruevalWarning)
@@ -366,7 +363,7 @@ def _needs(maker: SystemBuilder, systems: Iterable[System], inputs: Path) -> Nee
     largest = 0.0
     for system in systems:
         work = maker.work(system)
-        size = 2.0 * texts if "sparse" in system.settings else 0.0
+        size = OF_WORDS + 2.0 * texts if "sparse" in system.settings else 0.0
         if "embed" in system.settings:
             documents, dimension = work.document_vectors(silent).shape
             size += (
