@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,12 @@ from trueval.score_width import ScoreWidth
 
 # Few distinct scores, so that most lists tie, some of them at neighboring values of bfloat16.
 SCORES = st.sampled_from([0.0, 0.5, 0.5019531, 0.50390625, 0.505859375, 0.25, 0.9999, 1.0, -0.5, 1e-30, 3.0])
+
+
+def moved(score: float, by: float, width: float) -> float:
+    """A score moved by at most the width: where rounding takes it beyond that, the nearest one inside."""
+    low = score + by
+    return low if abs(Fraction(low) - Fraction(score)) <= Fraction(width) else math.nextafter(low, score)
 
 
 def lists_of(scores: dict[str, list[float]]) -> Run:
@@ -39,8 +47,9 @@ def test_the_first_documents_are_the_exact_ones(
     exact = {f"q{at}": own for at, own in enumerate(lists)}
     form = "bfloat16" if "bfloat16" in within else "float16"
     if within in ("0", "0.01"):  # exact scores anywhere within the width, at its ends above all
-        moves = {q: [random.choice((-1, -0.5, 0, 0.5, 1)) * float(within) for _ in own] for q, own in exact.items()}
-        low = {q: [s + m for s, m in zip(own, moves[q], strict=True)] for q, own in exact.items()}
+        width = float(within)
+        shares = {q: [random.choice((-1, -0.5, 0, 0.5, 1)) for _ in own] for q, own in exact.items()}
+        low = {q: [moved(s, m * width, width) for s, m in zip(own, shares[q], strict=True)] for q, own in exact.items()}
     else:
         low = {q: round_to(np.array(own), form).astype(float).tolist() for q, own in exact.items()}
     asked: list[tuple[str, str]] = []
