@@ -100,6 +100,9 @@ def test_audits_of_something_else_are_refused(swept: Path, collection: Collectio
     lacking = audited(collection, {"sparse": TABLES["sparse"]}, scoring=["bfloat16"])
     with pytest.raises(InputError, match=r"has \[embed\] model embedder, and the audit none\. Audit a pipeline"):
         match_audits(measured, [lacking])
+    strict = audited(collection, SEARCH, scoring=["bfloat16"], rel=2)
+    with pytest.raises(InputError, match=r"is of values with rel=2, and the sweep has rel=1\. Audit the pipeline"):
+        match_audits(measured, [strict])
     texts = {**collection.documents, "d00": "another text"}
     moved = Collection("moved", "moved", texts, collection.queries, judgments=collection.graded)
     with pytest.raises(InputError, match=r"of other documents \(moved, 60\) than the sweep \(made, 60\)"):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Final
 
+from trueval.comparison.budget.shared_doubt import OF_TIES
 from trueval.errors import InputError
 from trueval.precision.stage_formats import reference_of
 from trueval.precision.stages_result import PipelineAudit
@@ -33,7 +34,8 @@ def match_audits(
         audits: results of `audit_pipeline`, or their files or folders.
 
     Raises:
-        InputError: there is none, or one is of other documents, or of a pipeline that the sweep does not have.
+        InputError: there is none, or one is of other documents, under another policy, or of a pipeline that the sweep
+            does not have.
     """
     several = (
         each if isinstance(each, PipelineAudit) else read_result(each, STAGES_FILE, PipelineAudit, AUDIT)
@@ -49,6 +51,13 @@ def _match(measured: SweepArrays, audit: PipelineAudit) -> SystemPrecision:
             f"The audit of {audit.pipeline} is of other documents ({audit.collection}, {audit.documents:,}) than the "
             f"sweep ({known['name']}, {known['documents']:,}). Audit a pipeline over the collection of the sweep."
         )
+    policy, own = measured.result["policy"], encode(audit.policy)
+    for name in sorted(policy.keys() & own.keys() - OF_TIES):
+        if own[name] != policy[name]:
+            raise InputError(
+                f"The audit of {audit.pipeline} is of values with {name}={own[name]!r}, and the sweep has "
+                f"{name}={policy[name]!r}. Audit the pipeline with the options of the sweep."
+            )
     wanted = _flat(encode(audit.settings))
     found = {str(each["name"]): _flat(reference_of(each["settings"])) for each in measured.systems}
     systems = tuple(name for name, settings in found.items() if settings == wanted)
