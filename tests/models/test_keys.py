@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.extras import need
 
+from trueval.errors import InputError
 from trueval.models.output_part import OutputPart
 from trueval.models.outputs import place_of, settings_of, weights_hash
 from trueval.retrieval.pipeline import cache_keys
@@ -93,3 +94,16 @@ def test_a_model_of_the_hub_counts_by_its_commit(tmp_path: Path, monkeypatch: py
         (refs / "main").write_text(commit)
         assert weights_hash(Path("somebody/model")) == f"hub:{commit}"
     assert weights_hash(Path("no such: model")) is None
+
+
+@pytest.mark.parametrize(
+    "recipe", ["Qwen3-Reranker-0.6B", "bge-reranker-v2-m3", "cross-encoder", "multilingual-e5-large"]
+)
+def test_a_length_that_leaves_no_token_of_a_text_is_refused(folder_of, recipe: str) -> None:
+    """Without this a tokenizer fails in words of its own, or every text is the same."""
+    from trueval.models import load_model
+
+    with pytest.raises(
+        InputError, match=r"max_length must be above \d+, the tokens that stand around every text. Got 2"
+    ):
+        load_model(f"{recipe}:{folder_of(recipe)}", dtype="float32", device="cpu", max_length=2)

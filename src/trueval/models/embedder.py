@@ -120,6 +120,10 @@ class TransformerEmbedder(LocalEmbedder):
         """Dimension of the vectors, that of the hidden states."""
         return int(self.model.config.hidden_size)
 
+    def tokens_around(self) -> int:
+        """Number of special tokens of a text, with the one that ends it."""
+        return super().tokens_around() + len(self.end)
+
     def forward_queries(self, texts: list[str]) -> Any:
         """Return the embeddings of one batch of queries, with the recipe's prompt."""
         return self.forward([self.recipe.query.format(instruction=self.instruction, query=text) for text in texts])

@@ -6,7 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trueval.errors import InputError
 from trueval.models.batches import BatchVariant, in_batches
@@ -39,6 +39,7 @@ class LocalModel(ABC):
         variant: how texts are put into batches.
     """
 
+    of_pairs: ClassVar = False  # whether it reads a query and a document together
     place: ModelLocation = field(kw_only=False)
     dtype: str
     device: str
@@ -62,12 +63,26 @@ class LocalModel(ABC):
         """Take the limit of the model's files where more tokens are asked for, which it has no positions for.
 
         Results have the length that was taken.
+
+        Raises:
+            InputError: what stands around every text leaves no token of it.
         """
         limits = (
             getattr(getattr(self, "tokenizer", None), "model_max_length", None),
             getattr(getattr(getattr(self, "model", None), "config", None), "max_position_embeddings", None),
         )
         self.max_length = min([self.max_length, *(int(limit) for limit in limits if limit)])
+        if 0 < self.max_length <= (around := self.tokens_around()):
+            raise InputError(
+                f"{self.name}: max_length must be above {around}, the tokens that stand around every text. Got "
+                f"{self.max_length}."
+            )
+
+    def tokens_around(self) -> int:
+        """Number of tokens around every text, or pair, which truncation leaves: special tokens, or a prompt."""
+        tokenizer = getattr(self, "tokenizer", None) or getattr(getattr(self, "model", None), "tokenizer", None)
+        count = getattr(tokenizer, "num_special_tokens_to_add", None)
+        return 0 if count is None else int(count(pair=self.of_pairs))
 
     @abstractmethod
     def load(self) -> None:

@@ -59,6 +59,8 @@ class Reranker(Protocol):
 class LocalReranker(LocalModel):
     """A reranker that runs on this machine."""
 
+    of_pairs = True
+
     def logits(self, query: str, documents: Sequence[str], names: Sequence[str] | None = None) -> NDArray[np.generic]:
         """Return raw logits of one query with each document; see `pair_logits`."""
         return self.pair_logits([(query, document) for document in documents], names)
@@ -157,9 +159,13 @@ class YesNoReranker(LocalReranker):
             self.tokenizer.encode(text, add_special_tokens=False) for text in (self.recipe.prefix, self.recipe.suffix)
         )
 
+    def tokens_around(self) -> int:
+        """Number of tokens of the prompt around a pair."""
+        return len(self.prefix) + len(self.suffix)
+
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
         """Return the logits of (no, yes) after each prompt; only the pair is truncated."""
-        room = self.max_length - len(self.prefix) - len(self.suffix)
+        room = self.max_length - self.tokens_around()
         tokens = self.tokenizer(self.texts(pairs), truncation=True, max_length=room)["input_ids"]
         # Joined as token ids: joined as text, truncating a document would cut the end of the prompt.
         prompts = [self.prefix + ids + self.suffix for ids in tokens]
@@ -179,8 +185,8 @@ class YesNoReranker(LocalReranker):
 
     def count_tokens(self, pairs: list[tuple[str, str]]) -> Any:
         """Return token counts of each prompt."""
-        around = len(self.prefix) + len(self.suffix)
-        whole = np.array([len(ids) for ids in self.tokenizer(self.texts(pairs), verbose=False)["input_ids"]]) + around
+        tokens = self.tokenizer(self.texts(pairs), verbose=False)["input_ids"]
+        whole = np.array([len(ids) for ids in tokens]) + self.tokens_around()
         return np.minimum(whole, self.max_length), whole
 
 
