@@ -263,6 +263,8 @@ def test_a_golden_set_pools_what_several_forms_find(folder: Path, server: ChatSe
     assert not pl.read_parquet(golden / "out" / "pool.parquet").equals(pools)
     assert len(server.seen) == 3
     assert {each.name for each in build(plan, golden / "out").result.sources} == {*searches, "pool"}
+    labels = [json.loads(line) for line in (golden / "out" / "labels.jsonl").read_text().splitlines()]
+    assert all(any(row[name] is not None for name in searches) for row in labels)
 
 
 def test_labels_write_no_form_among_several(folder: Path) -> None:

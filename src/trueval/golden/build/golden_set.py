@@ -35,7 +35,7 @@ from trueval.golden.build.golden_result import (
 )
 from trueval.golden.build.grade import grades_of
 from trueval.golden.build.pool_sources import audited_difference, decidable_difference, summarize_sources
-from trueval.golden.build.pooling import pools_of
+from trueval.golden.build.pooling import pools_of, searches_of
 from trueval.golden.build.stage_files import lines_of, read_lines
 from trueval.golden.build.steadiness import between_rounds, by_slot
 from trueval.golden.judge.ledger import Ledger
@@ -212,6 +212,7 @@ def _label_rows(
         entry = {"judge": judge, **told, "date": times.get(row["call"], "")}
         given.setdefault((row["query_id"], row["doc_id"]), []).append(entry)
     asked = {query: text_hash([text]) for query, text in collection.queries.items()}
+    searches = dict.fromkeys(("dense", "sparse", *searches_of(pool)))
     for passage, graded in zip(pool.to_dicts(), grades.to_dicts(), strict=True):
         query, document = passage["query_id"], passage["doc_id"]
         yield {
@@ -220,8 +221,7 @@ def _label_rows(
             "grade": graded["grade"],
             "spread": graded["spread"],
             "rank": passage["rank"],
-            "dense": passage.get("dense"),
-            "sparse": passage.get("sparse"),
+            **{name: passage.get(name) for name in searches},
             "asked": asked[query],
             "text": passage["text"],
             "speaks_to_judge": speaks_to_judge(collection.documents[document]),
