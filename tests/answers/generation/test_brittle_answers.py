@@ -335,6 +335,16 @@ def test_chatter_beside_distractors_leaves_their_numbers_as_they_are(tmp_path: P
     assert results[1].slope("reader", "chatter").value == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize("model", ["planted", "extractive:spans"])
+def test_generators_without_a_model_know_a_question_in_any_chatter(tmp_path: Path, model: str) -> None:
+    """They look answers up by the question: chatter is not what they err by, unless told."""
+    config = write_corpus(tmp_path, 8, tables='[brittle]\nkinds = ["chatter"]\n', generate={"model": model})
+    found = brittle_answers(config, tmp_path / "out")
+    slope = found.slope(found.generators[0].name, "chatter").value
+    assert slope == pytest.approx(0, abs=1e-12)
+    assert {point.value.value for point in found.generators[0].points} == {1.0}
+
+
 def test_bundles_distract_without_being_of_the_corpus(tmp_path: Path) -> None:
     """Misled by the first of them: least squares over 0, 1, 2, 4, 8 of (1, 0, 0, 0, 0)."""
     config = write_corpus(tmp_path, 6, tables='[brittle]\nkinds = ["bundles"]\nplaces = ["first"]\n')

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # A file of a prompt: kind, place and dose, or gold documents alone; and the repetition.
 _LOG: Final = re.compile(r"([a-z-]+-(first|middle|last)-\d+|gold)(-\d+)?\.jsonl")
-CHATTER: Final = "chatter"  # of the question, whose doses are levels; its passages are gold documents alone
+CHATTER: Final = "chatter"  # as in distractors.py, which a plan alone need not import
 FIRST: Final = "first"
 MOST_K: Final = 1000  # largest K that a threshold is looked for
 
@@ -173,14 +173,9 @@ def _finder(
     )
 
 
-def _levels(brittle: Mapping[str, Any]) -> tuple[int, ...]:
-    """Levels of chatter, from the question alone on; none where it is not asked for."""
-    return tuple(sorted({0, *brittle["levels"]})) if CHATTER in brittle["kinds"] else ()
-
-
 def _requests(plan: GenerationPlan, inputs: GenerationInputs) -> list[AnswerRequest]:
     from trueval.answers.generation.answer_requests import AnswerRequest, passages_of
-    from trueval.probes.query_noise import noisy
+    from trueval.answers.generation.distractors import with_chatter
 
     brittle, find = plan.brittle, _finder(plan, inputs)
     found = []
@@ -189,12 +184,8 @@ def _requests(plan: GenerationPlan, inputs: GenerationInputs) -> list[AnswerRequ
         if not gold:
             continue
         prompts = _prompts(brittle, gold, find(question))
-        texts = {
-            _Prompt(CHATTER, FIRST, level).log: noisy(
-                question.text, level, brittle["language"], seed=plan.asked["seed"]
-            ).text
-            for level in _levels(brittle)
-        }
+        chatter = with_chatter(question.text, brittle, plan.asked["seed"])
+        texts = {_Prompt(CHATTER, FIRST, level).log: text for level, text in chatter.items()}
         for name, passages in {**prompts, **dict.fromkeys(texts, gold)}.items():
             for sample in range(plan.generate["samples"]):
                 log = name if sample == 0 else f"{name} {sample + 1}"
@@ -266,10 +257,13 @@ class _Answers:
 
     def values(self, kind: str, place: str, *, abstained: bool = False) -> DoseValues:
         """Values by dose."""
+        from trueval.answers.generation.distractors import chatter_levels
         from trueval.answers.generation.dose_response import DoseValues
 
         rows = []
-        doses = np.array(_levels(self.plan.brittle), dtype=np.float64) if kind == CHATTER else self.doses
+        doses = self.doses
+        if kind == CHATTER:
+            doses = np.array(chatter_levels(self.plan.brittle), dtype=np.float64)
         for dose in doses:
             sums = self.sums.get(_Prompt(kind, place, int(dose)).log)
             if sums is None:

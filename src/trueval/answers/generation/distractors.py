@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from trueval.answers.answer import Passage
 from trueval.answers.generation.asked_questions import AskedQuestion, RankedDocument
 from trueval.answers.generation.question_contexts import distractors_of, rng_of
 from trueval.probes.authors import sample_people
+from trueval.probes.query_noise import noisy
 from trueval.probes.stimuli import build_stimuli
 
 HIGH_SCORING: Final = "high-scoring"
 SAME_TOPIC: Final = "same-topic"
 CONTRADICTING: Final = "contradicting"
 BUNDLES: Final = "bundles"
+CHATTER: Final = "chatter"  # of the question, whose doses are levels; its passages are gold documents alone
 FIRST: Final = "first"
 MIDDLE: Final = "middle"
 LAST: Final = "last"
@@ -68,6 +70,22 @@ def distractors_by_kind(
         drawn = rng_of(seed, BUNDLES, question.query).permutation(len(bundles))[:most].tolist()
         found[BUNDLES] = tuple(Passage(f"bundle {at}", bundles[row]) for at, row in enumerate(drawn, start=1))
     return found
+
+
+def chatter_levels(brittle: Mapping[str, Any]) -> tuple[int, ...]:
+    """Levels of chatter of a table [brittle], from the question alone on; none where it is not asked for."""
+    return tuple(sorted({0, *brittle["levels"]})) if CHATTER in brittle.get("kinds", ()) else ()
+
+
+def with_chatter(question: str, brittle: Mapping[str, Any], seed: int) -> dict[int, str]:
+    """Level of chatter → the question in it.
+
+    Args:
+        brittle: key of [brittle] → value.
+        seed: of the chatter.
+    """
+    language: str = brittle.get("language", "en")
+    return {level: noisy(question, level, language, seed=seed).text for level in chatter_levels(brittle)}
 
 
 def bundle_texts(language: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trueval.answers.generation.asked_questions import AskedQuestion, GenerationInputs
+from trueval.answers.generation.distractors import with_chatter
 from trueval.answers.generation.generation_plan import GenerationPlan
 from trueval.answers.generation.generator_judge import GeneratorJudge
 from trueval.answers.generation.model_generator import AnswerPrompts, ModelGenerator
@@ -45,7 +46,7 @@ def make_generator(
     if own is not None:
         return own if isinstance(own, ModelGenerator) else GeneratorJudge(own)
     abstention = f"{values['abstention']}."
-    references = _references(inputs.questions)
+    references = _references(plan, inputs.questions)
     if model in (EXTRACTIVE, SPANS):
         if model == SPANS and not references:
             raise InputError(f"{plan.source}: {SPANS} needs references that answer the questions. Name their file.")
@@ -75,10 +76,11 @@ def make_generator(
     return ModelGenerator(client_settings(values, model, prices), prompts_for("grade-1-5"), account, answering=prompts)
 
 
-def _references(questions: tuple[AskedQuestion, ...]) -> dict[str, tuple[str, ...]]:
-    """Text of a question → its references; two questions of the same text have those of both."""
+def _references(plan: GenerationPlan, questions: tuple[AskedQuestion, ...]) -> dict[str, tuple[str, ...]]:
+    """Text of a question, and of it with chatter → its references; questions of the same text have those of both."""
     found: dict[str, tuple[str, ...]] = {}
     for each in questions:
         if each.references:
-            found[each.text] = (*found.get(each.text, ()), *each.references)
+            for text in {each.text, *with_chatter(each.text, plan.brittle, plan.asked["seed"]).values()}:
+                found[text] = (*found.get(text, ()), *each.references)
     return found
