@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from tests.answers.small import draw_labels, draw_log, twin
 
-from trueval.answers.answer import AnswerLog, LoggedAnswer
+from trueval.answers.answer import AnswerLog, Claim, LoggedAnswer, Passage, ReferenceClaim
 from trueval.answers.answer_measures import MEASURES
 from trueval.answers.claim_measures import losses
 from trueval.answers.claim_table import (
+    CONTRADICTED,
     MISSING,
+    NOT,
     PARTLY,
     SUPPORTED,
     Cell,
@@ -142,6 +144,77 @@ def test_values_are_ragcheckers() -> None:
             assert np.nan_to_num(values[mine][at]) == pytest.approx(float(result.metrics[theirs])), theirs
         exclusive = float(result.metrics["noise_sensitivity_in_irrelevant"])
         assert exclusive <= values["noise-irrelevant"][at] + 1e-12
+
+
+# The two worked examples that RAGChecker publishes (examples/checking_outputs.json of its repository): labels by claim,
+# E supported, N not, C contradicted, and the values that it gives for them.
+EXAMPLES = (
+    (
+        "NEEEEEEEENC",  # claims of the answer, against the reference
+        "EEEEEECNEENNNNNENNNNEE",  # claims of the reference, against the answer
+        "NENN NNNN NNNN NNNN NNNN NNNN NENN NNNN ENNE NNNE NNNN",  # claims of the answer, against passages
+        "NENN NNNN NNNN ENNN EENN ENNE CCNN" + " NNNN" * 14 + " NENN",  # claims of the reference
+        {
+            "correctness": 0.7272727272727273,
+            "nugget-recall-strict": 0.5,
+            "claim-F1": 0.5925925925925926,
+            "claim-recall": 0.22727272727272727,
+            "context-precision": 0.75,
+            "faithfulness": 0.36363636363636365,
+            "noise-relevant": 0.18181818181818182,
+            "noise-irrelevant": 0.0,
+            "hallucination": 0.09090909090909091,
+            "self-knowledge": 0.5454545454545454,
+            "context-utilization": 1.0,
+        },
+    ),
+    (
+        "NEEEE",
+        "EECENEEE",
+        "NEN NEE CEE ENE CEE",
+        "NEN NEE NEN CEE NNE ENE EEE NEE",
+        {
+            "correctness": 0.8,
+            "nugget-recall-strict": 0.75,
+            "claim-F1": 0.7741935483870969,
+            "claim-recall": 1.0,
+            "context-precision": 1.0,
+            "faithfulness": 1.0,
+            "noise-relevant": 0.2,
+            "noise-irrelevant": 0.0,
+            "hallucination": 0.0,
+            "self-knowledge": 0.0,
+            "context-utilization": 0.75,
+        },
+    ),
+)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["rivers", "flags"])
+def test_values_are_those_that_ragchecker_publishes(example: tuple[str, str, str, str, dict[str, float]]) -> None:
+    against_reference, against_answer, claims, nuggets, expected = example
+    passages = len(claims.split()[0])
+    answer = LoggedAnswer(
+        "q",
+        "?",
+        "text",
+        tuple(Claim(f"c{at}") for at in range(len(against_reference))),
+        ("reference",),
+        tuple(ReferenceClaim(f"r{at}") for at in range(len(against_answer))),
+        tuple(Passage(str(at), f"p{at}") for at in range(passages)),
+    )
+    sides = (("answer", "reference", against_reference, claims), ("reference", "answer", against_answer, nuggets))
+    labels = {
+        Cell("q", of, claim, against): ({"E": SUPPORTED, "N": NOT, "C": CONTRADICTED}[letter],)
+        for of, other, whole, rows in sides
+        for claim, (own, row) in enumerate(zip(whole, rows.split(), strict=True), start=1)
+        for against, letter in ((other, own), *enumerate(row, start=1))
+    }
+    log = AnswerLog("system", "log", (answer,), {})
+    assert {*labels} == {*cells_of(answer)}
+    table = ClaimTable.of(log, JudgedCells(labels, "table"))
+    found = {name: float(MEASURES[name].values(log, table).bounds.lowest[0]) for name in expected}
+    assert found == pytest.approx(expected)
 
 
 def _their_result(container: ModuleType, answer: LoggedAnswer, judged: JudgedCells) -> object:
