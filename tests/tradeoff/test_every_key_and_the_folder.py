@@ -107,15 +107,6 @@ BASE: Tables = {
 }
 
 
-def written(folder: Path, change: Tables) -> Path:
-    tables = {name: {**BASE.get(name, {}), **change.get(name, {})} for name in {**BASE, **change}}
-    lines = []
-    for name, values in tables.items():
-        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
-    (folder / "sweep.toml").write_text("\n".join(lines) + "\n")
-    return folder / "sweep.toml"
-
-
 def leaves(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, each in value.items():
@@ -131,43 +122,127 @@ def outcome(path: Path, out: Path, cache: Path) -> dict[str, Any]:
     return dict(leaves(json.loads(json.dumps(sweep(path, out=out, cache=cache).to_dict()))))
 
 
+# Beside the tables of the base: who answers, and what answers are held against.
+ANSWERED: Tables = {
+    **BASE,
+    "generate": {"contexts": [2], "model": "planted", "planted": {"misreads": 0.4, "abstains": 0.2}},
+    "answers": {"references": "references.jsonl", "measure": ["exact-match", "token-F1"], "orders": 1},
+}
+ANSWERS: tuple[Tables, ...] = (
+    {"generate": {"contexts": [1]}},
+    {"generate": {"model": ["extractive", "planted"]}},
+    {"generate": {"planted": {"misreads": 0.9, "abstains": 0.2}}},
+    {"generate": {"planted": {"misreads": 0.4, "abstains": 0.6}}},
+    {"generate": {"seed": 3}},
+    {"generate": {"samples": 3}},
+    {"answers": {"measure": ["token-F1"]}},
+    {"answers": {"references": "others.jsonl"}},
+    {"measure": {"seed": 9}},
+    {"queries": {"sample": 2}},
+    {"sparse": {"index": ["bm25(k1=0.1, b=1.0)"]}},
+)
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_a_directory_never_keeps_the_work_of_another_setting(tmp_path: Path) -> None:
+def test_a_directory_never_keeps_the_work_of_another_setting(folder: Path) -> None:
     """The directory and the cache are filled by all changes in turn; each must give what it gives alone."""
+    trial = Trial(folder, BASE)
+    changing = {key for key, changes in CHANGES.items() for change in changes if trial.differs(change)}
+    assert not trial.told
+    assert changing == {*CHANGES}  # a change that changes nothing tells nothing
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nor_answers_of_another_setting(folder: Path) -> None:
+    trial = Trial(folder, ANSWERED)
+    same = [change for change in ANSWERS if not trial.differs(change)]
+    assert not trial.told
+    assert not same
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tables", [BASE, ANSWERED], ids=["runs", "answers"])
+def test_nor_the_work_of_files_as_they_were(folder: Path, tables: Tables) -> None:
+    """A word of a document, of a query or of a reference, and a grade, are changed in turn, and stay so."""
+    trial = Trial(folder, tables)
+    changes = {
+        "c/corpus.jsonl": ("steam heat", "steam and heat lift wings"),
+        "c/queries.jsonl": ("what about boilers", "what about steel"),
+        "c/qrels.trec": ("q0 0 wings-2 4", "q0 0 wings-2 1"),
+        **({"references.jsonl": ("word1", "worth")} if tables is ANSWERED else {}),
+    }
+    for name, (old, new) in changes.items():
+        text = (folder / name).read_text()
+        assert old in text or name == "c/corpus.jsonl"
+        (folder / name).write_text(text.replace(old, new) if old in text else text.replace("steam", "lift", 3))
+        assert trial.differs({}), name
+        trial.base = trial.alone({})
+    assert not trial.told
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A collection of which half is judged, other queries, references, and prices."""
     small.corpus(tmp_path / "c")
     lines = (tmp_path / "c" / "labels.trec").read_text().splitlines(keepends=True)
     (tmp_path / "c" / "qrels.trec").write_text("".join(lines[::2]))
-    others = {f"q{place}": f"what about {topic} and steel load" for place, topic in enumerate(small.TOPICS)}
-    rows = (json.dumps({"_id": query, "text": text}) + "\n" for query, text in others.items())
-    (tmp_path / "others.jsonl").write_text("".join(rows))
+    others = [
+        {"_id": f"q{at}", "query_id": f"q{at}", "text": f"what about {topic} and steel load", "reference": "stars"}
+        for at, topic in enumerate(small.TOPICS)
+    ]
+    (tmp_path / "others.jsonl").write_text("".join(json.dumps(each) + "\n" for each in others))
+    said = [{"query_id": f"q{at}", "reference": f"word{at} of {topic}"} for at, topic in enumerate(small.TOPICS)]
+    (tmp_path / "references.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said))
     (tmp_path / "prices.toml").write_text(PRICES)
+    return tmp_path
 
-    def alone(change: Tables) -> dict[str, Any]:
-        found = outcome(written(tmp_path, change), tmp_path / "new", tmp_path / "new-cache")
-        shutil.rmtree(tmp_path / "new")
-        shutil.rmtree(tmp_path / "new-cache", ignore_errors=True)
+
+class Trial:
+    """A directory and a cache that are kept from one change to the next, beside ones that are not."""
+
+    def __init__(self, folder: Path, tables: Tables) -> None:
+        self.folder, self.tables = folder, tables
+        self.told: list[str] = []
+        self.base = self.alone({})
+        again = self.alone({})
+        assert not [at for at in self.base if again[at] != self.base[at] and not timed(at)]
+        self.kept({})
+
+    def written(self, change: Tables) -> Path:
+        tables = {name: {**self.tables.get(name, {}), **change.get(name, {})} for name in {**self.tables, **change}}
+        lines = []
+        for name, values in tables.items():
+            lines += [f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+        (self.folder / "sweep.toml").write_text("\n".join(lines) + "\n")
+        return self.folder / "sweep.toml"
+
+    def kept(self, change: Tables) -> dict[str, Any]:
+        return outcome(self.written(change), self.folder / "kept", self.folder / "kept-cache")
+
+    def alone(self, change: Tables) -> dict[str, Any]:
+        found = outcome(self.written(change), self.folder / "new", self.folder / "new-cache")
+        shutil.rmtree(self.folder / "new")
+        shutil.rmtree(self.folder / "new-cache", ignore_errors=True)
         return found
 
-    base, again = alone({}), alone({})
-    assert not [at for at in base if again[at] != base[at] and not timed(at)]
-    same, told = {*CHANGES}, []
-    outcome(written(tmp_path, {}), tmp_path / "kept", tmp_path / "kept-cache")
-    for key, changes in CHANGES.items():
-        for change in changes:
-            expected = alone(change)
-            found = outcome(written(tmp_path, change), tmp_path / "kept", tmp_path / "kept-cache")
-            differ = [at for at in {**found, **expected} if found.get(at) != expected.get(at) and not timed(at)]
-            if differ:
-                told.append(f"{change}: {', '.join(differ[:5])}")
-            if any(expected.get(at) != base.get(at) and not timed(at) for at in {**expected, **base}):
-                same.discard(key)
-    assert not told
-    assert not same
+    def differs(self, change: Tables) -> bool:
+        """Whether a change changes anything; what it gives in the kept directory and not alone is told."""
+        expected, found = self.alone(change), self.kept(change)
+        differ = [at for at in {**found, **expected} if found.get(at) != expected.get(at) and not timed(at)]
+        if differ:
+            self.told.append(f"{change}: {', '.join(differ[:5])}")
+        return any(expected.get(at) != self.base.get(at) and not timed(at) for at in {**expected, **self.base})
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+    return json.dumps(value)
 
 
 def timed(at: str) -> bool:
     """Whether a value is of this run of the sweep: a time, or what the machine did."""
-    return any(word in at for word in ("seconds", "cached"))
+    return any(word in at for word in ("seconds", "cached", "machine.load"))
 
 
 PRICES = """
