@@ -42,10 +42,12 @@ def draw_log(rng: np.random.Generator, answers: int, **sizes: int) -> AnswerLog:
     return AnswerLog("system", "log", tuple(draw_answer(rng, f"q{at}", **sizes) for at in range(answers)), {})
 
 
-def draw_labels(rng: np.random.Generator, log: AnswerLog, missing: float = 0.0) -> JudgedCells:
+def draw_labels(
+    rng: np.random.Generator, log: AnswerLog, missing: float = 0.0, *, relevance: bool = False
+) -> JudgedCells:
     found = {}
     for answer in log.answers:
-        for cell in cells_of(answer):
+        for cell in cells_of(answer, relevance=relevance):
             found[cell] = (MISSING if rng.random() < missing else int(rng.integers(0, 4)),)
     return JudgedCells(found, "table")
 
@@ -66,6 +68,7 @@ def twin(answer: LoggedAnswer, judged: JudgedCells) -> dict[str, float]:
     found: dict[str, float] = {
         "correctness": _mean(right),
         "reference-relevance": _mean([label("answer", a, "reference") in (0, 2, 3) for a in claims]),
+        "answer-relevance": _mean([_weight(label("answer", a, "question")) for a in claims]),
         "faithfulness": _mean([any(row) for row in in_p]),
         "hallucination": _mean([not ok and not any(row) for ok, row in zip(right, in_p, strict=True)]),
         "self-knowledge": _mean([ok and not any(row) for ok, row in zip(right, in_p, strict=True)]),

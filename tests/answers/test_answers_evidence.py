@@ -57,6 +57,8 @@ def planted(rng: np.random.Generator, queries: int) -> ClaimTable:
         np.arange(every),
         (rng.random(queries) < np.where(asked, 0.25, 0.6)).astype(np.float64),
         asked.astype(np.float64),
+        np.ones(queries, dtype=bool),
+        labels(0.3 + 0.6 * skill),
     )
 
 

@@ -34,7 +34,7 @@ def example(tmp_path: Path) -> tuple[str, str]:
         claims.append({"text": said.rstrip(".") + ".", "citations": [int(cited[0])] if cited else []})
     row = {
         "query_id": "q1",
-        "question": "When was it built?",
+        "question": re.findall(r"^question +(.+)$", block[1], re.MULTILINE)[0],
         "answer": " ".join(claim["text"] for claim in claims),
         "claims": claims,
         "contexts": list(passages.groups()),
@@ -44,12 +44,13 @@ def example(tmp_path: Path) -> tuple[str, str]:
         ],
     }
     labels = []
-    for side, number, *found in re.findall(r"\b([ar])(\d) +(\w+\.?) +(\w+\.?) +(\w+\.?)", block[1]):
+    for side, number, *found in re.findall(r"\b([ar])(\d) +(\w+\.?) +(\w+\.?) +(\w+\.?)(?: +(\w+))?", block[1]):
         of, other = ("answer", "reference") if side == "a" else ("reference", "answer")
-        names = [NAMES.get(name, name) for name in found]
+        names = [NAMES.get(name, name) for name in found if name]
+        against = (other, 1, 2, "question")[: 4 if side == "a" else 3]
         labels += [
-            {"query": "q1", "of": of, "claim": int(number), "against": against, "label": name}
-            for against, name in zip((other, 1, 2), names, strict=True)
+            {"query": "q1", "of": of, "claim": int(number), "against": each, "label": name}
+            for each, name in zip(against, names, strict=False)
             if name in ("supported", "partly", "not")
         ]
     return write_lines(tmp_path / "log.jsonl", row), write_lines(tmp_path / "table.jsonl", *labels)

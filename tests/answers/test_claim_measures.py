@@ -37,7 +37,7 @@ def test_every_formula_is_that_of_its_twin() -> None:
     """On 300 random questions: equal values, and nothing to measure on the same questions."""
     rng = np.random.default_rng(1)
     log = draw_log(rng, 300)
-    judged = draw_labels(rng, log)
+    judged = draw_labels(rng, log, relevance=True)
     table = ClaimTable.of(log, judged)
     expected = [twin(answer, judged) for answer in log.answers]
     for measure in OF_TABLE:
@@ -54,8 +54,8 @@ def test_bounds_are_the_extremes_over_all_ways_to_fill_missing_labels(seed: int)
     rng = np.random.default_rng(seed)
     log = draw_log(rng, 1, claims=2, nuggets=2, passages=2)
     answer = log.answers[0]
-    judged = draw_labels(rng, log, missing=0.4)
-    gaps = [cell for cell in cells_of(answer) if judged.label(cell) == MISSING][:7]
+    judged = draw_labels(rng, log, missing=0.4, relevance=True)
+    gaps = [cell for cell in cells_of(answer, relevance=True) if judged.label(cell) == MISSING][:7]
     others = {cell: codes if codes != (MISSING,) or cell in gaps else (0,) for cell, codes in judged.labels.items()}
     judged = JudgedCells(others, "table")
     filled = []
@@ -72,6 +72,46 @@ def test_bounds_are_the_extremes_over_all_ways_to_fill_missing_labels(seed: int)
             assert np.isnan(low[0]) or low[0] <= np.nanmin(every)
         else:
             assert (low[0], high[0]) == pytest.approx((every.min(), every.max())), measure.name
+
+
+def test_answer_relevance_by_hand_is_not_known_without_its_labels_and_bounded_without_some() -> None:
+    """Two claims answer, one in part, one not: 2.5 / 4; a label less may be any; none at all says nothing, nor 0."""
+    claims = tuple(Claim(f"c{at}") for at in range(4))
+    answers = tuple(LoggedAnswer(query, text, "text", claims, (), (), None) for query, text in (("q", "?"), ("r", "")))
+    log = AnswerLog("system", "log", answers, {})
+
+    def found(*codes: int) -> list[float]:
+        labels = {Cell("q", "answer", at, "question"): (code,) for at, code in enumerate(codes, start=1)}
+        values = MEASURES["answer-relevance"].values(log, ClaimTable.of(log, JudgedCells(labels, "table")))
+        assert values.unknown.tolist() == [not codes, True]  # the second has no question
+        assert np.isnan(values.bounds.lowest[1])
+        return [float(values.bounds.lowest[0]), float(values.bounds.highest[0])]
+
+    assert found(SUPPORTED, SUPPORTED, PARTLY, NOT) == [0.625, 0.625]
+    assert found(SUPPORTED, SUPPORTED, PARTLY, CONTRADICTED) == [0.625, 0.625]
+    assert found(SUPPORTED, MISSING, PARTLY, NOT) == [0.375, 0.625]
+    assert found(SUPPORTED) == [0.25, 1.0]  # rows that a table lacks
+    assert np.isnan(found()).all()
+
+
+def test_answer_relevance_without_halves_is_deepevals() -> None:
+    """Its rule: verdicts other than no, of all verdicts; equal where no claim addresses the question in part."""
+    rng = np.random.default_rng(6)
+    log = draw_log(rng, 100)
+    verdicts = {
+        cell: (SUPPORTED if rng.random() < 0.6 else NOT,)
+        for answer in log.answers
+        for cell in cells_of(answer, relevance=True)
+        if cell.against == "question"
+    }
+    ours = MEASURES["answer-relevance"].values(log, ClaimTable.of(log, JudgedCells(verdicts, "table"))).bounds.lowest
+    for answer, value in zip(log.answers, ours.tolist(), strict=True):
+        said = ["yes" if codes == (SUPPORTED,) else "no" for cell, codes in verdicts.items() if cell[0] == answer.query]
+        relevant = 0
+        for verdict in said:
+            if verdict.strip().lower() != "no":
+                relevant += 1
+        assert value == relevant / len(said)
 
 
 def test_nugget_scores_are_nuggetizers() -> None:
@@ -296,4 +336,6 @@ def big_table(rng: np.random.Generator, queries: int, claims: int, passages: int
         np.arange(every),
         np.zeros(queries),
         np.zeros(queries),
+        np.ones(queries, dtype=bool),
+        label(every),
     )

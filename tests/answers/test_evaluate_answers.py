@@ -98,7 +98,7 @@ def test_the_mean_of_clusters_has_their_variance() -> None:
 def test_missing_labels_widen_the_interval_and_the_bounds_hold_the_full_table() -> None:
     rng = np.random.default_rng(6)
     log = draw_log(rng, 60)
-    judged = draw_labels(rng, log)
+    judged = draw_labels(rng, log, relevance=True)
     gaps = JudgedCells(
         {cell: (codes if rng.random() > 0.1 else (MISSING,)) for cell, codes in judged.labels.items()}, ""
     )

@@ -21,7 +21,7 @@ from trueval.answers.answer_logs import read_answers
 from trueval.answers.claim_table import Cell, cells_of, read_judged
 from trueval.answers.evaluate_answers import evaluate_answers
 from trueval.answers.judge_answers import ask_for, estimate_judging, judge_answers
-from trueval.errors import InputError
+from trueval.errors import InputError, MeasureError
 from trueval.golden.build.golden_plan import JudgePlan, read_judge
 from trueval.golden.judge.ledger import open_existing_ledger
 
@@ -195,6 +195,86 @@ def test_a_prompt_of_other_grades_is_refused(tmp_path: Path) -> None:
     log = write_log(tmp_path, 1)
     with chat_server(colors) as server, pytest.raises(InputError, match="a prompt for answers must map its grades"):
         judge_answers(log, tmp_path / "out", plan(server, prompt="grade-0-3"))
+
+
+def answers_or_colors(query: str, text: str) -> int:
+    """Of relevance: a claim answers "Which color has box 0?" where it speaks of box 0; else as `colors`."""
+    return 2 * (query.removeprefix("Which color has box ")[0] in text) if "?" in query else colors(query, text)
+
+
+def test_relevance_is_asked_for_alone_in_batches_of_claims(tmp_path: Path) -> None:
+    """One call more a question and round: both claims in it, beside the same table as without; the values follow."""
+    log = write_log(tmp_path)
+    with chat_server(answers_or_colors) as server:
+        plain = judge_answers(log, tmp_path / "plain", plan(server))
+        asked = len(server.seen)
+        assert not any("?" in seen.query for seen in server.seen)
+        estimated = estimate_judging(log, tmp_path / "out", plan(server), relevance=True).to_dict()
+        found = judge_answers(log, tmp_path / "out", plan(server), relevance=True)
+        of_questions = [seen for seen in server.seen[asked:] if "?" in seen.query]
+        again = judge_answers(log, tmp_path / "out", plan(server), relevance=True)
+        assert len(server.seen) == 2 * asked + 4
+        assert estimate_judging(log, tmp_path / "out", plan(server), relevance=True).to_dict()["calls"] == 0
+    assert estimated["calls"] == found.usage.calls == plain.usage.calls + 4
+    assert again == found
+    assert [len(seen.passages) for seen in of_questions] == [2] * 4
+    assert (found.cells, found.missing) == (plain.cells + 8, 0)
+    rows, before = ([*map(json.loads, each.table.read_text().splitlines())] for each in (found, plain))
+    others = [row for row in rows if row["against"] != "question"]
+    assert others == before
+    assert {row["label"] for row in rows if row["against"] == "question"} == {"supported"}
+    values = evaluate_answers(log, str(found.table))
+    assert (values["answer-relevance"].value, values["correctness"].value, values.missing) == (1.0, 0.5, 0)
+    names = {each.name for each in evaluate_answers(log, str(plain.table)).measures}
+    assert names == {each.name for each in values.measures} - {"answer-relevance"}
+    with pytest.raises(MeasureError, match="answer-relevance needs labels of claims against the question"):
+        evaluate_answers(log, str(plain.table), ["answer-relevance"])
+
+
+def test_relevance_that_the_judge_refuses_is_bounded(tmp_path: Path) -> None:
+    """The server answers for claims, and in prose for questions: from 0 to 1, and all others as before."""
+    log = write_log(tmp_path, 2)
+    with chat_server(answers_or_colors) as server:
+        judge_answers(log, tmp_path / "out", plan(server))
+        server.trouble = lambda number: Trouble(content="All of them are relevant.")
+        found = judge_answers(log, tmp_path / "out", plan(server), relevance=True)
+    values = evaluate_answers(log, str(found.table))
+    assert found.missing == values.missing == 4
+    assert (values["answer-relevance"].lowest, values["answer-relevance"].highest) == (0.0, 1.0)
+    assert values["correctness"].lowest == values["correctness"].highest == 0.5
+
+
+def test_relevance_of_a_table_is_a_judge_of_relevance_and_people_correct_it(tmp_path: Path) -> None:
+    """A kind judge calls all claims answers; people, of half of the questions in whole, only the first of two."""
+    log = write_log(tmp_path, 12)
+    read = read_answers(log)
+    cells = [cell for answer in read.answers for cell in cells_of(answer, relevance=True)]
+
+    def rows(*, kind: bool) -> list[dict[str, object]]:
+        label = {True: "supported", False: "not"}
+        return [{**cell._asdict(), "label": label[kind or cell.claim == 1]} for cell in cells]
+
+    kind = write_lines(tmp_path / "kind.jsonl", *rows(kind=True))
+    found = judge_answers(log, tmp_path / "out", read_judge(f"labels:{kind}", {}), relevance=True)
+    assert (found.cells, found.missing) == (len(cells), 0)
+    drawn = {f"q{at}" for at in range(0, 12, 2)}
+    people = write_lines(tmp_path / "p.jsonl", *(row for row in rows(kind=False) if row["query"] in drawn))
+    mean = evaluate_answers(log, str(found.table), people=people)["answer-relevance"]
+    assert (mean.value, mean.labeled) == (1.0, 6)
+    assert mean.corrected is not None
+    assert mean.corrected.estimate == pytest.approx(0.5)
+    # People who were not asked correct the other measures alone.
+    fewer = [row for row in rows(kind=False) if row["query"] in drawn and row["against"] != "question"]
+    before = evaluate_answers(log, str(found.table), people=write_lines(tmp_path / "fewer.jsonl", *fewer))
+    assert (before["answer-relevance"].labeled, before["answer-relevance"].corrected) == (0, None)
+    assert before["correctness"].labeled == 6
+    # The audit asks people for it, with what the grades mean here.
+    texts = [
+        json.loads(line)["text"] for line in (tmp_path / "out" / "audit" / "corpus.jsonl").read_text().splitlines()
+    ]
+    assert sum("answers the question: 4 it does, 3 in part, 2 it does not" in text for text in texts) == 24
+    plain = judge_answers(log, tmp_path / "plain", read_judge(f"labels:{kind}", {}))
+    assert plain.cells == len(cells) - 24
 
 
 @pytest.mark.slow

@@ -26,11 +26,13 @@ RAGCHECKER: Final = "RAGChecker, Ru et al. 2024 (arXiv 2408.08067)"
 NUGGETS: Final = "TREC RAG 2024, Pradeep et al. 2024 (arXiv 2411.09607)"
 SUPPORT: Final = "TREC RAG 2024, Thakur et al. 2025 (arXiv 2504.15205)"
 SQUAD: Final = "SQuAD, Rajpurkar et al. 2016 (arXiv 1606.05250)"
+DEEPEVAL: Final = "DeepEval, AnswerRelevancyMetric; halves are ours"
 OURS: Final = "trueval, docs/answers.md"
 FRACTIONS: Final = ValueRange(0.0, 1.0)
 MISSING_AS_TIES: Final = (
     "some labels are missing: what tables call ties are all ways to fill these, and lowest and highest their extremes."
 )
+RELEVANCE: Final = "answer-relevance"  # asked for alone: judge_answers(relevance=True)
 _ENDS: Final = ("lowest", "highest")
 
 
@@ -134,6 +136,13 @@ MEASURES: Final[Mapping[str, AnswerMeasure]] = MappingProxyType(
                 "mean over a of [reference supports, supports in part, or contradicts a]",
                 OURS,
                 _of_table(formulas.reference_relevance),
+            ),
+            _measure(
+                RELEVANCE,
+                "Share of the answer's claims that address the question; claims that do so in part count .5.",
+                "mean over a of s(a); s = 1, .5, 0",
+                DEEPEVAL,
+                _of_table(formulas.answer_relevance),
             ),
             *_recalls(),
             _measure(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from trueval.answers.answer import AnswerLog
-from trueval.answers.claim_table import ANSWER, REFERENCE, cells_of, document_of, texts_of
+from trueval.answers.claim_table import ANSWER, QUESTION, REFERENCE, cells_of, document_of, texts_of
 from trueval.files.atomic_files import write_whole
 from trueval.golden.audit.store.rubric import ABOUT, CLAIMS
 from trueval.judgments import Judgments
@@ -25,20 +25,22 @@ from trueval.judgments import Judgments
 FOLDER: Final = "audit"
 CELLS: Final = "cells.parquet"
 _OF: Final = {ANSWER: "the answer", REFERENCE: "the reference"}
+_ADDRESSES: Final = "Grade whether the claim, true or not, answers the question: 4 it does, 3 in part, 2 it does not."
 
 
-def write_audit(log: AnswerLog, folder: Path) -> Path | None:
+def write_audit(log: AnswerLog, folder: Path, *, relevance: bool = False) -> Path | None:
     """Write the cells of a log for an audit; returns the file of what there is to grade, None where there is nothing.
 
     Its grades say nothing: they are there because an audit draws from judgments.
 
     Args:
         folder: of the files, created if absent.
+        relevance: whether people also say which claims address the question.
     """
     found: dict[str, dict[str, int]] = {}
     documents, queries = [], []
     for answer in log.answers:
-        cells = list(cells_of(answer))
+        cells = list(cells_of(answer, relevance=relevance))
         if not cells:
             continue
         queries.append({"_id": answer.query, "text": answer.question or answer.query})
@@ -47,6 +49,8 @@ def write_audit(log: AnswerLog, folder: Path) -> Path | None:
             claim, text = texts_of(answer, cell)
             where = _OF.get(str(cell.against), f"passage {cell.against}")
             shown = f"Claim of {_OF[cell.of]}: {claim}\n\nText, {where}: {text}"
+            if cell.against == QUESTION:
+                shown = f"Claim of {_OF[cell.of]}: {claim}\n\nThe question: {text}\n\n{_ADDRESSES}"
             whole = answer.text if cell.of == ANSWER else "\n".join(answer.references[:1])
             if whole and whole != claim:  # what the claim stands in: who "it" is
                 shown += f"\n\nThe claim is from {_OF[cell.of]}: {whole}"

@@ -98,6 +98,18 @@ def reference_relevance(table: ClaimTable) -> AnswerValues:
     )
 
 
+def answer_relevance(table: ClaimTable) -> AnswerValues:
+    """Share of the answer's claims that address the question: mean over a of s(a); s = 1, .5 and 0.
+
+    DeepEval's AnswerRelevancyMetric (relevant statements / statements), which knows no halves. Ragas has a measure of
+    this name that is another one: the mean cosine of the question and questions that a model writes of the answer.
+
+    4 claims, of which 2 answer the question, 1 in part, and 1 not: 2.5 / 4 = 0.625.
+    """
+    values = _half(table.relevance_label)
+    return _known_values(_mean(values, table.claim_query, table.queries), table.has_relevance)
+
+
 def nugget_recall(table: ClaimTable, *, strict: bool, of: str = "all") -> AnswerValues:
     """Share of the reference's claims (nuggets) that the answer makes.
 

@@ -3,9 +3,12 @@
     {"query": "q1", "of": "answer", "claim": 1, "against": "reference", "label": "supported"}
     {"query": "q1", "of": "answer", "claim": 1, "against": 2, "label": "not", "by": "gpt-5-mini", "sample": 1}
     {"query": "q1", "of": "reference", "claim": 1, "against": "answer", "label": "partly"}
+    {"query": "q1", "of": "answer", "claim": 1, "against": "question", "label": "supported"}
 
-Claims and passages are counted from 1, as the log has them. Several rows of one cell are repetitions: their median
-label counts, the lower of two. A cell without a row, or with the label null (refused, not valid), is missing.
+Against the question, "supported" says that the claim answers it. In a table without such a row nobody was asked, so
+these are no cells. Claims and passages are counted from 1, as the log has them. Several rows of one cell are
+repetitions: their median label counts, the lower of two. A cell without a row, or with the label null (refused, not
+valid), is missing.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ ALIASES: Final = {
 }
 ANSWER: Final = "answer"
 REFERENCE: Final = "reference"
+QUESTION: Final = "question"
 SIDES: Final = (ANSWER, REFERENCE)
 _VITAL: Final = {VITAL: 1.0, OKAY: 0.0, "": np.nan}
 
@@ -57,7 +61,7 @@ class Cell(NamedTuple):
         query: id of the question.
         of: whose claim it is: "answer" or "reference".
         claim: number of the claim, from 1.
-        against: "reference", "answer", or the number of a passage, from 1.
+        against: "reference", "answer", "question", or the number of a passage, from 1.
     """
 
     query: str
@@ -66,8 +70,12 @@ class Cell(NamedTuple):
     against: str | int
 
 
-def cells_of(answer: LoggedAnswer) -> Iterator[Cell]:
-    """The cells that the measures of an answer use; an empty answer supports nothing, so nobody is asked."""
+def cells_of(answer: LoggedAnswer, *, relevance: bool = False) -> Iterator[Cell]:
+    """The cells that the measures of an answer use; an empty answer supports nothing, so nobody is asked.
+
+    Args:
+        relevance: whether those of the answer's claims against the question are among them, last.
+    """
     passages = range(1, len(answer.passages or ()) + 1)
     for claim in range(1, len(answer.claims) + 1):
         if answer.reference_claims:
@@ -77,6 +85,8 @@ def cells_of(answer: LoggedAnswer) -> Iterator[Cell]:
         if answer.claims:
             yield Cell(answer.query, REFERENCE, claim, ANSWER)
         yield from (Cell(answer.query, REFERENCE, claim, number) for number in passages)
+    if relevance and answer.question:
+        yield from (Cell(answer.query, ANSWER, claim, QUESTION) for claim in range(1, len(answer.claims) + 1))
 
 
 def texts_of(answer: LoggedAnswer, cell: Cell) -> tuple[str, str]:
@@ -84,6 +94,8 @@ def texts_of(answer: LoggedAnswer, cell: Cell) -> tuple[str, str]:
     claim = (answer.claims if cell.of == ANSWER else answer.reference_claims)[cell.claim - 1].text
     if cell.against == REFERENCE:
         return claim, answer.references[0] if answer.references else "\n".join(c.text for c in answer.reference_claims)
+    if cell.against == QUESTION:
+        return claim, answer.question
     return claim, answer.text if cell.against == ANSWER else (answer.passages or ())[int(cell.against) - 1].text
 
 
@@ -104,6 +116,11 @@ class JudgedCells(NamedTuple):
         """The median label of a cell, the lower of two; `MISSING` without any."""
         known = [code for code in self.labels.get(cell, ()) if code != MISSING]
         return median_low(known) if known else MISSING
+
+    @property
+    def has_relevance(self) -> bool:
+        """Whether claims were held against questions: any row is, be it without a label."""
+        return any(cell.against == QUESTION for cell in self.labels)
 
 
 def read_judged(source: Source, log: AnswerLog) -> JudgedCells:
@@ -162,8 +179,10 @@ def _read(row: Mapping[str, object], place: Place, answers: Mapping[str, LoggedA
         raise _refuse(place, "claim", f"a number from 1 to {len(claims)}, the claims of {query!r}", row.get("claim"))
     other = REFERENCE if of == ANSWER else ANSWER
     passage = _number(against, len(answer.passages or ()))
-    if passage is None and against != other:
-        wanted = f"{other!r}, or the number of a passage from 1 to {len(answer.passages or ())}"
+    whole = (other, QUESTION) if of == ANSWER and answer.question else (other,)
+    if passage is None and against not in whole:
+        named = ", ".join(map(repr, whole))
+        wanted = f"{named}, or the number of a passage from 1 to {len(answer.passages or ())}"
         raise _refuse(place, "against", wanted, against)
     text = row.get("text")
     if text is not None and text != claims[number - 1].text:
@@ -173,7 +192,7 @@ def _read(row: Mapping[str, object], place: Place, answers: Mapping[str, LoggedA
     if label is not None and (not isinstance(label, str) or label not in ALIASES):
         raise _refuse(place, "label", f"one of {', '.join(LABELS)}, or null", label)
     code = MISSING if label is None else ALIASES[str(label)]
-    return Cell(query, str(of), number, other if passage is None else passage), code
+    return Cell(query, str(of), number, str(against) if passage is None else passage), code
 
 
 def _number(value: object, most: int) -> int | None:
@@ -234,6 +253,8 @@ class ClaimTable:
         citing: [citation] answer claim, in order.
         abstained: [query] 1, 0, or NaN where it is not known.
         answerable: [query] likewise.
+        has_relevance: [query] whether the table holds claims against the question, and the log has it.
+        relevance_label: [answer claim] label against the question.
     """
 
     queries: int
@@ -251,12 +272,15 @@ class ClaimTable:
     citing: Ints
     abstained: Floats
     answerable: Floats
+    has_relevance: Bools
+    relevance_label: Ints
 
     @classmethod
     def of(cls, log: AnswerLog, judged: JudgedCells) -> ClaimTable:
         """Arrange the labels of a log."""
         claims, nuggets = _Side(), _Side()
-        cited, citing = list[int](), list[int]()
+        cited, citing, relevance = list[int](), list[int](), list[int]()
+        asked = judged.has_relevance
         counts = [len(answer.passages or ()) for answer in log.answers]
         first = 0  # passage of the question
         for at, (answer, count) in enumerate(zip(log.answers, counts, strict=True)):
@@ -264,6 +288,7 @@ class ClaimTable:
                 cited += [len(claims.passage) + each if each >= 0 else -1 for each in claim.citations]
                 citing += [len(claims.query)] * len(claim.citations)
                 claims.add(at, judged, Cell(answer.query, ANSWER, number, REFERENCE), first, count)
+                relevance.append(judged.label(Cell(answer.query, ANSWER, number, QUESTION)))
             for number in range(1, len(answer.reference_claims) + 1):
                 nuggets.add(at, judged, Cell(answer.query, REFERENCE, number, ANSWER), first, count)
                 if not answer.claims:  # an empty answer supports nothing, and nobody was asked
@@ -286,6 +311,8 @@ class ClaimTable:
             _integers(citing),
             _flags([answer.abstained for answer in log.answers]),
             _flags([answer.answerable for answer in log.answers]),
+            np.array([asked and bool(answer.question) for answer in log.answers], dtype=bool),
+            _integers(relevance),
         )
 
     @cached_property
@@ -313,6 +340,7 @@ class ClaimTable:
             self.nugget_query[self.nugget_label == MISSING],
             self.claim_query[self.claim_cells.claim[self.claim_cells.label == MISSING]],
             self.nugget_query[self.nugget_cells.claim[self.nugget_cells.label == MISSING]],
+            self.claim_query[self.has_relevance[self.claim_query] & (self.relevance_label == MISSING)],
         ):
             found += np.bincount(query, minlength=self.queries)
         return found

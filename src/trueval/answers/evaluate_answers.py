@@ -11,7 +11,7 @@ import numpy as np
 
 from trueval.answers.answer import AnswerLog, LoggedAnswer
 from trueval.answers.answer_logs import read_answers
-from trueval.answers.answer_measures import FRACTIONS, MEASURES, AnswerMeasure, find_measures, scores_of
+from trueval.answers.answer_measures import FRACTIONS, MEASURES, RELEVANCE, AnswerMeasure, find_measures, scores_of
 from trueval.answers.answers_evaluation import (
     AnswerMean,
     AnswersEvaluation,
@@ -38,7 +38,7 @@ from trueval.comparison.labels.both_labels import PairedValues
 from trueval.comparison.labels.design_estimate import NEW, interval, varies, without_interval
 from trueval.comparison.labels.query_design import by_queries
 from trueval.comparison.resampling.clusters import Clusters, QueryUnits
-from trueval.errors import InputError, PolicyError
+from trueval.errors import InputError, MeasureError, PolicyError
 from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.evaluation.scores import Scores
 from trueval.files import Source
@@ -82,6 +82,10 @@ class JudgedLog(NamedTuple):
         """The values of measures, by name."""
         return {each.name: each.values(self.log, self.table) for each in measures}
 
+    def cells(self, answer: LoggedAnswer) -> list[Cell]:
+        """The cells of an answer: those against the question too where the table holds such."""
+        return list(cells_of(answer, relevance=self.judged.has_relevance))
+
 
 class _PeopleLabels(NamedTuple):
     """Which questions people labeled.
@@ -110,7 +114,26 @@ def answer_scores(
         MeasureError: a name is unknown, or needs a judged table.
     """
     found = JudgedLog.of(log, judged)
-    return scores_of(found.log, found.values(find_measures(measures, judged=judged is not None)))
+    return scores_of(found.log, found.values(_choose(measures, [found], judged=judged is not None)))
+
+
+def _choose(names: Sequence[str] | None, logs: Sequence[JudgedLog], *, judged: bool) -> tuple[AnswerMeasure, ...]:
+    """The measures of some names, or all that the tables of logs allow.
+
+    Args:
+        judged: whether every log has a table.
+
+    Raises:
+        MeasureError: a name is unknown, or needs what a table lacks.
+    """
+    chosen = find_measures(names, judged=judged)
+    lacking = next((each for each in logs if not each.judged.has_relevance), None)
+    if lacking is not None and names is not None and RELEVANCE in names:
+        raise MeasureError(
+            f"{RELEVANCE} needs labels of claims against the question, and {lacking.judged.source} has none. Judge the "
+            "log with them: trueval answers judge LOG --judge MODEL --relevance."
+        )
+    return chosen if lacking is None else tuple(each for each in chosen if each.name != RELEVANCE)
 
 
 def evaluate_answers(
@@ -150,20 +173,20 @@ def evaluate_answers(
         raise InputError(
             "People's labels correct a judged table, and none is given. Give one, or people's labels as that table."
         )
-    chosen = find_measures(measures, judged=judged is not None)
     found = JudgedLog.of(log, judged)
+    chosen = _choose(measures, [found], judged=judged is not None)
     groups = Clusters.of(clusters)
     if groups is None and found.log.clusters:
         groups = Clusters(found.log.clusters, found.log.source)
     codes = np.arange(len(found.log.answers)) if groups is None else groups.codes(found.log.query_ids)
     by_people = None if people is None else JudgedLog.of(found.log, find_people(people))
     # A question without cells has the same value under all labels: nobody labels it, and none is drawn.
-    settled = np.array([next(cells_of(answer), None) is None for answer in found.log.answers], dtype=bool)
+    settled = np.array([not found.cells(answer) for answer in found.log.answers], dtype=bool)
     labeled = np.zeros(len(codes), dtype=bool) if by_people is None else (by_people.table.missing == 0) & ~settled
     labels = _PeopleLabels(labeled, settled)
     values, theirs = found.values(chosen), {} if by_people is None else by_people.values(chosen)
     means = tuple(_mean(each, values[each.name], theirs.get(each.name), labels, codes, level) for each in chosen)
-    cells = [cell for answer in found.log.answers for cell in cells_of(answer)] if judged is not None else []
+    cells = [cell for answer in found.log.answers for cell in found.cells(answer)] if judged is not None else []
     return AnswersEvaluation(
         log=found.log.name,
         judged=found.judged.source,
@@ -211,7 +234,7 @@ def compare_answers(
     >>> compare_answers([("old.jsonl", None), ("new.jsonl", None)], ["token-F1"])  # doctest: +SKIP
     """
     found = [JudgedLog.of(*each) for each in logs]
-    chosen = find_measures(measures, judged=all(judged is not None for _, judged in logs))
+    chosen = _choose(measures, found, judged=all(judged is not None for _, judged in logs))
     scores = [scores_of(each.log, each.values(chosen)) for each in found]
     groups = clusters if clusters is not None or not found or not found[0].log.clusters else found[0].log.clusters
     return compare_scores(scores, baseline=baseline, clusters=groups, **choices)
@@ -252,7 +275,7 @@ def _mean(
         all_highest=(float(high[kept].sum()) + unknown) / known if known else None,
         units=len(np.unique(codes[kept])),
         corrected=corrected,
-        labeled=0 if people is None else int((labels.whole & ~values.unknown).sum()),
+        labeled=0 if people is None else int((labels.whole & ~values.unknown & ~people.unknown).sum()),
         agreement=agreement,
     )
 
@@ -291,7 +314,7 @@ def _correct_mean(
     """The mean for people's labels of all questions, from whole questions that they labeled."""
     judge, theirs = ((each.bounds.lowest + each.bounds.highest) / 2 for each in (values, people))
     there = ~values.unknown
-    labeled, settled = labels.whole & there, labels.settled & ~np.isnan(judge)
+    labeled, settled = labels.whole & there & ~people.unknown, labels.settled & ~np.isnan(judge)
     paired = PairedValues(judge, np.where(labeled, theirs, judge), there, settled)
     found = by_queries(paired, labeled, NEW, level, measure.measure.span)
     if found is None:
@@ -345,20 +368,20 @@ def _list(found: JudgedLog) -> tuple[JudgedQuestion, ...]:
     """Questions with their claims, the least correct first."""
     low = MEASURES["correctness"].values(found.log, found.table).bounds.lowest
     order = np.argsort(np.where(np.isnan(low), np.inf, low), kind="stable")[:LISTED]
-    return tuple(_question(found.log.answers[at], found.judged, _or_none(float(low[at]))) for at in order.tolist())
+    return tuple(_question(found.log.answers[at], found, _or_none(float(low[at]))) for at in order.tolist())
 
 
-def _question(answer: LoggedAnswer, judged: JudgedCells, correctness: float | None) -> JudgedQuestion:
+def _question(answer: LoggedAnswer, found: JudgedLog, correctness: float | None) -> JudgedQuestion:
     by_claim: dict[tuple[str, int], list[Cell]] = {
         **{(ANSWER, number): [] for number in range(1, len(answer.claims) + 1)},
     }
-    for cell in cells_of(answer):
+    for cell in found.cells(answer):
         by_claim.setdefault((cell.of, cell.claim), []).append(cell)
     claims = []
     for (of, number), cells in by_claim.items():
         claim = (answer.claims if of == ANSWER else answer.reference_claims)[number - 1]
         cited = ", ".join("not given" if at < 0 else str(at + 1) for at in getattr(claim, "citations", ()))
-        claims.append(JudgedClaim(of, claim.text, cited, tuple(_text(answer, cell, judged) for cell in cells)))
+        claims.append(JudgedClaim(of, claim.text, cited, tuple(_text(answer, cell, found.judged) for cell in cells)))
     return JudgedQuestion(answer.query, answer.question, answer.text, correctness, tuple(claims))
 
 

@@ -4,6 +4,9 @@ A question to the judge is a claim, and some of the texts that it is held agains
 reference, the answer. It is the task "grade" of golden/judge with the prompt support-0-3, so batches, repairs, ledger,
 budget and retries are those of golden sets. Texts are shuffled by the seed before they are cut into batches, anew for
 each repetition, and stand between markers that no text can hold.
+
+Asked for alone, a judge with the prompt relevance-0-2 says in the same way which claims address the question: then the
+query is the question, and the texts are the answer's claims.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,14 +24,24 @@ from trueval.answers.answer import AnswerLog, LoggedAnswer
 from trueval.answers.answer_logs import read_answers
 from trueval.answers.claim_audit import FOLDER as AUDIT
 from trueval.answers.claim_audit import write_audit
-from trueval.answers.claim_table import LABELS, MISSING, Cell, JudgedCells, cells_of, read_judged, texts_of
+from trueval.answers.claim_table import (
+    ANSWER,
+    LABELS,
+    MISSING,
+    QUESTION,
+    Cell,
+    JudgedCells,
+    cells_of,
+    read_judged,
+    texts_of,
+)
 from trueval.collection import text_hash
 from trueval.errors import InputError
 from trueval.files import Source
 from trueval.files.atomic_files import write_whole
 from trueval.golden.judge.judge import Question
 from trueval.golden.judge.label_judge import LabelJudge
-from trueval.golden.judge.prompt import speaks_to_judge
+from trueval.golden.judge.prompt import read_prompt, speaks_to_judge
 from trueval.report.number_texts import count_phrase
 
 if TYPE_CHECKING:
@@ -42,6 +55,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.pipeline.stage_resources import Begin
 
 PROMPT: Final = "support-0-3"
+RELEVANCE_PROMPT: Final = "relevance-0-2"
 OF_GOLDEN: Final = "grade-1-5"  # default of [judge], which grades passages for queries
 TABLE: Final = "table.jsonl"
 
@@ -51,6 +65,25 @@ class AskedCells(NamedTuple):
 
     question: Question
     cells: tuple[tuple[Cell, ...], ...]
+
+
+class JudgeWork(NamedTuple):
+    """What one judge is asked.
+
+    Attributes:
+        task: "grade", or "relevance".
+        step: name of the stage.
+    """
+
+    task: str
+    step: str
+    judge: Judge
+    asked: list[AskedCells]
+
+    @property
+    def questions(self) -> list[Question]:
+        """The questions to the judge."""
+        return [each.question for each in self.asked]
 
 
 @dataclass(frozen=True)
@@ -81,6 +114,7 @@ def judge_answers(
     out: Path | str,
     judge: JudgePlan | str,
     *,
+    relevance: bool = False,
     ledger: Path | None = None,
     max_cost: float | None = None,
     begin: Begin | None = None,
@@ -92,6 +126,7 @@ def judge_answers(
         out: folder of the table, of the ledger and of the calls, created if absent.
         judge: a model, labels:TABLE for the labels of another table, a TOML file with a table [judge], or such a plan;
             its keys batch and rounds say how many texts a call shows, and how often each cell is asked for.
+        relevance: whether the judge also says which claims address the question, for answer-relevance.
         ledger: file of the ledger; ledger.sqlite of the folder by default.
         max_cost: spending limit, including earlier runs of the same folder; that of the judge by default.
         begin: called with the name of each stage; the returned function is called with its progress.
@@ -114,8 +149,8 @@ def judge_answers(
     read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     account = open_account(folder / SENT, plan.values["max_cost"] if max_cost is None else max_cost)
-    found = fill_table(read, folder, plan, account, ledger=ledger, begin=begin)
-    write_audit(read, folder / AUDIT)
+    found = fill_table(read, folder, plan, account, relevance=relevance, ledger=ledger, begin=begin)
+    write_audit(read, folder / AUDIT, relevance=relevance)
     return found
 
 
@@ -125,6 +160,7 @@ def fill_table(
     plan: JudgePlan,
     account: Account,
     *,
+    relevance: bool = False,
     ledger: Path | None = None,
     begin: Begin | None = None,
 ) -> JudgedAnswers:
@@ -142,24 +178,26 @@ def fill_table(
     from trueval.golden.validation.robustness_result import CallUsage
     from trueval.retrieval.pipeline.stage_resources import nobody
 
-    chosen = _make_judge(plan, read, account)
-    asked = ask_for(read, plan.grading, chosen.labels if isinstance(chosen, LabelJudge) else None)
-    questions = [each.question for each in asked]
+    work = _plan_work(plan, read, account, relevance=relevance)
+    answers: list[JudgeAnswer] = []
+    rows = list[dict[str, object]]()
     with open_ledger(ledger or folder / LEDGER) as book:
-        announce(chosen, account, estimate_stage(chosen, book, "grade", questions))
-        step = (begin or nobody)("judging claims")
-        answers = ask_all(book, chosen, questions, at_once=int(plan.values["concurrency"]), step=step)
-    rows = [row for one, answer in zip(asked, answers, strict=True) for row in _rows(one, answer, chosen)]
+        for each in work:
+            announce(each.judge, account, estimate_stage(each.judge, book, each.task, each.questions))
+            step = (begin or nobody)(each.step)
+            found = ask_all(book, each.judge, each.questions, at_once=int(plan.values["concurrency"]), step=step)
+            rows += [row for one, said in zip(each.asked, found, strict=True) for row in _rows(one, said, each.judge)]
+            answers += found
     table = folder / TABLE
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     write_whole(table, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
-    cells = [cell for answer in read.answers for cell in cells_of(answer)]
+    cells = [cell for answer in read.answers for cell in cells_of(answer, relevance=relevance)]
     judged = read_judged(str(table), read) if rows else JudgedCells({}, str(table))
     missing = sum(judged.label(cell) == MISSING for cell in cells)
-    usage = usage_of(questions, answers)
+    usage = usage_of([one for each in work for one in each.questions], answers)
     return JudgedAnswers(
         table=table,
-        judge=chosen.name,
+        judge=work[0].judge.name,
         cells=len(cells),
         missing=missing,
         usage=CallUsage(**{each.name: usage[each.name] for each in fields(CallUsage)}),
@@ -173,6 +211,7 @@ def estimate_judging(
     out: Path | str,
     judge: JudgePlan | str,
     *,
+    relevance: bool = False,
     ledger: Path | None = None,
     max_cost: float | None = None,
 ) -> DryRun:
@@ -189,14 +228,28 @@ def estimate_judging(
     plan = read_judge(judge, {}) if isinstance(judge, str) else judge
     read, folder = log if isinstance(log, AnswerLog) else read_answers(log), Path(out)
     account = open_account(folder / SENT, plan.values["max_cost"] if max_cost is None else max_cost)
-    chosen = _make_judge(plan, read, account)
-    asked = ask_for(read, plan.grading, chosen.labels if isinstance(chosen, LabelJudge) else None)
+    work = _plan_work(plan, read, account, relevance=relevance)
     with open_existing_ledger(ledger or folder / LEDGER) as book:
-        return dry_run_of([estimate_stage(chosen, book, "grade", [each.question for each in asked])], account)
+        return dry_run_of([estimate_stage(each.judge, book, each.task, each.questions) for each in work], account)
 
 
-def _make_judge(plan: JudgePlan, log: AnswerLog, account: Account) -> Judge:
-    """The model, or the labels of a table, as a judge of the codes of labels plus one.
+def _plan_work(plan: JudgePlan, log: AnswerLog, account: Account, *, relevance: bool) -> list[JudgeWork]:
+    """The judges and what they are asked: of claims and texts, and where asked for of claims and the question.
+
+    Raises:
+        InputError: as in `_make_judges`.
+    """
+    claims, addresses = _make_judges(plan, log, account)
+    known = [each.labels if isinstance(each, LabelJudge) else None for each in (claims, addresses)]
+    found = [JudgeWork("grade", "judging claims", claims, ask_for(log, plan.grading, known[0]))]
+    if relevance:
+        asked = ask_for_relevance(log, plan.grading, known[1])
+        found.append(JudgeWork("relevance", "judging relevance", addresses, asked))
+    return found
+
+
+def _make_judges(plan: JudgePlan, log: AnswerLog, account: Account) -> tuple[Judge, Judge]:
+    """The model, or the labels of a table, as judges of claims, and of their relevance, by codes of labels plus one.
 
     Raises:
         InputError: the prompt has other grades, or the table does not fit the log.
@@ -210,13 +263,21 @@ def _make_judge(plan: JudgePlan, log: AnswerLog, account: Account) -> Judge:
         )
     if plan.model.startswith(FROM_LABELS):
         path = plan.model.removeprefix(FROM_LABELS)
-        judged, found = read_judged(path, log), dict[tuple[str, str], int]()
+        judged = read_judged(path, log)
+        found, addresses = dict[tuple[str, str], int](), dict[tuple[str, str], int]()
         by_query = {answer.query: answer for answer in log.answers}
         for cell in judged.labels:
             if (code := judged.label(cell)) != MISSING:
-                found[texts_of(by_query[cell.query], cell)] = code + 1
-        return LabelJudge(found, name=f"{FROM_LABELS}{Path(path).name}")
-    return make_claim_judge(plan, account)
+                claim, text = texts_of(by_query[cell.query], cell)
+                if cell.against == QUESTION:
+                    addresses[text, claim] = code + 1
+                else:
+                    found[claim, text] = code + 1
+        name = f"{FROM_LABELS}{Path(path).name}"
+        return LabelJudge(found, name=name), LabelJudge(addresses, name=name)
+    chosen = make_claim_judge(plan, account)
+    prompts = {**chosen.prompts, "grade": read_prompt(RELEVANCE_PROMPT, "grade")}
+    return chosen, replace(chosen, prompts=prompts)
 
 
 def make_claim_judge(plan: JudgePlan, account: Account) -> ModelJudge:
@@ -279,6 +340,36 @@ def _of_answer(
                 yield AskedCells(Question("grade", claim, shown, sample), tuple(tuple(by_text[each]) for each in shown))
 
 
+def ask_for_relevance(
+    log: AnswerLog, grading: GradingSettings, known: Container[tuple[str, str]] | None = None
+) -> list[AskedCells]:
+    """All questions about claims and the question of their answer, in the order of the log.
+
+    Args:
+        grading: batch, rounds and seed.
+        known: pairs of question and claim that the judge can answer; None for all.
+    """
+    found = []
+    for answer in log.answers:
+        by_claim: dict[str, list[Cell]] = {}
+        for number, claim in enumerate(answer.claims, start=1):
+            if answer.question and (known is None or (answer.question, claim.text) in known):
+                by_claim.setdefault(claim.text, []).append(Cell(answer.query, ANSWER, number, QUESTION))
+        found += list(_in_batches(answer.question, by_claim, grading))
+    return found
+
+
+def _in_batches(
+    question: str, by_claim: Mapping[str, Sequence[Cell]], grading: GradingSettings
+) -> Iterator[AskedCells]:
+    claims = sorted(by_claim, key=lambda claim: text_hash([claim]))
+    for sample in range(grading.rounds):
+        shuffled = shuffle_texts(claims, question, sample, grading.seed)
+        for start in range(0, len(shuffled), grading.batch):
+            shown = tuple(shuffled[start : start + grading.batch])
+            yield AskedCells(Question("grade", question, shown, sample), tuple(tuple(by_claim[each]) for each in shown))
+
+
 def shuffle_texts(texts: Sequence[str], claim: str, sample: int, seed: int) -> list[str]:
     """Texts, sorted by their hash, in an order that seed, repetition and claim decide."""
     about = json.dumps([seed, sample, text_hash([claim])]).encode()
@@ -291,7 +382,8 @@ def _rows(asked: AskedCells, answer: JudgeAnswer, judge: Judge) -> Iterator[dict
     from trueval.golden.judge.judge import key_of
 
     call = key_of(judge, asked.question).call
-    for cells, label in zip(asked.cells, answer.labels or (None,) * len(asked.cells), strict=True):
+    labels = answer.labels or (None,) * len(asked.cells)
+    for cells, label, text in zip(asked.cells, labels, asked.question.passages, strict=True):
         for cell in cells:
             yield {
                 "query": cell.query,
@@ -302,7 +394,7 @@ def _rows(asked: AskedCells, answer: JudgeAnswer, judge: Judge) -> Iterator[dict
                 "sample": asked.question.sample,
                 "by": judge.name,
                 "reason": "; ".join(answer.problems) if label is None else label.reason,
-                "text": asked.question.query,
+                "text": text if cell.against == QUESTION else asked.question.query,
                 "call": call,
             }
 

@@ -279,6 +279,19 @@ def test_answers_are_judged_where_the_file_has_a_judge(tmp_path: Path) -> None:
         assert again["correctness"].value == context.mean.value
 
 
+def test_relevance_is_asked_for_where_it_is_the_measure(tmp_path: Path) -> None:
+    """A judge that calls every claim an answer: 1 everywhere, from calls that show the question and claims of it."""
+    with stream_server(write) as server, chat_server(lambda query, text: 2) as judge:
+        tables = f'[judge]\nmodel = "j"\nbase_url = "{judge.url}"\napi_key_env = ""\nrounds = 1\n'
+        generate = {"model": "m", "base_url": server.url, "api_key_env": ""}
+        asked = {"contexts": ["system"], "measure": "answer-relevance"}
+        config = write_corpus(tmp_path, 4, generate=generate, asked=asked, tables=tables)
+        found = generate_answers(config, tmp_path / "out")
+    assert (found.measure, found["system"].value) == ("answer-relevance", 1.0)
+    table = [json.loads(line) for line in (tmp_path / "out" / "judged" / "system.jsonl").read_text().splitlines()]
+    assert sum(row["against"] == "question" for row in table) == 4
+
+
 def test_a_generator_of_the_caller_answers(tmp_path: Path) -> None:
     class Mine:
         name = "mine"

@@ -180,6 +180,7 @@ def test_the_budget_stops_and_what_was_paid_is_kept(tmp_path: Path) -> None:
         ({"answers": 0}, PolicyError, "answers must be an integer >= 1"),
         ({"level": 0.2}, PolicyError, "level must be between"),
         ({"measures": ["token-F1"]}, PolicyError, "needs no judge"),
+        ({"measures": ["answer-relevance"]}, PolicyError, "answer-relevance is not stressed"),
         ({"people": ["a", "b"]}, InputError, "once for each of 1 logs. Got 2"),
     ],
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from trueval.answers.answer import AnswerLog, Passage
 from trueval.answers.answer_logs import read_answers
-from trueval.answers.answer_measures import MEASURES
+from trueval.answers.answer_measures import MEASURES, RELEVANCE
 from trueval.answers.claim_measures import Bounds
 from trueval.answers.claim_table import JudgedCells, read_judged
 from trueval.answers.evaluate_answers import JudgedLog
@@ -280,6 +280,7 @@ def judge_logs(
     out: Path,
     *,
     judging: Path,
+    measures: Sequence[str],
     within: Account | None = None,
     begin: Begin | None = None,
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
@@ -289,6 +290,7 @@ def judge_logs(
         judge: None for no tables.
         files: log → file below `out`; its table has the same name in the folder "judged" there.
         judging: folder of the judge's ledger and money, common to all generators, so that its max_cost holds for all.
+        measures: of which the tables are read: only for answer-relevance is the judge asked for it.
         within: an account with a limit that counts these calls too.
         begin: called with the name of the stage.
 
@@ -305,7 +307,7 @@ def judge_logs(
     judging.mkdir(parents=True, exist_ok=True)
     account = open_account(judging / SENT, judge.values["max_cost"])
     account.within = within
-    found = fill_table(whole, judging, judge, account, begin=begin)
+    found = fill_table(whole, judging, judge, account, relevance=RELEVANCE in measures, begin=begin)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in logs}
     names = list(logs)
     for line in (judging / TABLE).read_text(encoding="utf-8").splitlines():

@@ -169,7 +169,7 @@ def _values(files: Sequence[_LogFiles], measures: Sequence[AnswerMeasure]) -> _S
     for each in files:
         log = read_answers(str(each.log))
         by_round = _by_round(log, each, measures)
-        cells += sum(len(list(cells_of(answer))) for answer in log.answers) if each.table is not None else 0
+        cells += by_round.cells
         answers += len(log.answers)
         open += int((by_round.width > 0).any(axis=(0, 2)).sum())
         unknown += int(np.isnan(by_round.middle).all(axis=(0, 2)).sum())
@@ -209,10 +209,17 @@ def _values(files: Sequence[_LogFiles], measures: Sequence[AnswerMeasure]) -> _S
 
 
 class _RoundValues(NamedTuple):
-    """[round, answer, measure] middle of the bounds of each value, NaN if not known, and how wide they are."""
+    """The values of a log in each round of the judge.
+
+    Attributes:
+        middle: [round, answer, measure] middle of the bounds of each value, NaN if not known.
+        width: [round, answer, measure] how wide these are.
+        cells: number of cells that a round labels.
+    """
 
     middle: Floats
     width: Floats
+    cells: int
 
 
 def _by_round(log: AnswerLog, files: _LogFiles, measures: Sequence[AnswerMeasure]) -> _RoundValues:
@@ -227,7 +234,8 @@ def _by_round(log: AnswerLog, files: _LogFiles, measures: Sequence[AnswerMeasure
         values = JudgedLog.of(log, JudgedCells(labels, judged.source)).values(measures)
         for place, measure in enumerate(measures):
             ends[:, at, :, place] = values[measure.name].bounds
-    return _RoundValues(ends.mean(axis=0), np.nan_to_num(ends[1] - ends[0]))
+    cells = sum(len(list(cells_of(answer, relevance=judged.has_relevance))) for answer in log.answers)
+    return _RoundValues(ends.mean(axis=0), np.nan_to_num(ends[1] - ends[0]), cells if files.table is not None else 0)
 
 
 def _rows(path: Path) -> list[Mapping[str, object]]:

@@ -225,7 +225,7 @@ def _value(
     folders = {log: log.replace(" ", "-") for log in logs}
     folder = out / file_name(answered.name)
     files = write_logs(inputs, answered.answered, folder, folders=folders)
-    tables, notes = judge_logs(plan.judge, files, folder, judging=out / JUDGED, begin=begin)
+    tables, notes = judge_logs(plan.judge, files, folder, judging=out / JUDGED, measures=[plan.measure], begin=begin)
     remove_other_logs(folder, _LOG, {*files.values(), *tables.values()})
     return value_answers(plan.measure, files, tables), notes
 

@@ -91,7 +91,9 @@ def generate_answers(
         begin=begin,
     )
     files = write_logs(inputs, found.answered, folder, folders=folders)
-    tables, judged = judge_logs(plan.judge, files, folder, judging=folder / JUDGED, begin=begin)
+    tables, judged = judge_logs(
+        plan.judge, files, folder, judging=folder / JUDGED, measures=[plan.measure], begin=begin
+    )
     remove_other_logs(folder, _LOG, {*files.values(), *tables.values()})
     values = value_answers(plan.measure, files, tables)
     by_context: dict[str, list[Answered]] = {name: [] for name in plan.asked["contexts"]}

@@ -140,10 +140,12 @@ def estimate_stress(
 
 
 def _measures(names: Sequence[str] | None) -> tuple[AnswerMeasure, ...]:
-    from trueval.answers.answer_measures import find_measures
+    from trueval.answers.answer_measures import RELEVANCE, find_measures
 
     found = find_measures(names or DEFAULT_MEASURES, judged=True)
     blind = next((each.name for each in found if not each.judged), None)
     if blind is not None:
         raise PolicyError(f"{blind} needs no judge, so no judge moves it. Name measures of the judged table.")
+    if any(each.name == RELEVANCE for each in found):
+        raise PolicyError(f"{RELEVANCE} is not stressed: edits are about claims and texts. Name other measures.")
     return found

@@ -29,12 +29,20 @@ class ClaimJudgeOptions(ModelOptions):
     ] = None
 
 
-@common_options("judge", "batch", "rounds", "max_cost", "dry_run", "out")
+@common_options("judge", "relevance", "batch", "rounds", "max_cost", "dry_run", "out")
 @with_groups
 def judge(
     log: Annotated[str, typer.Argument(metavar="LOG", help=LOGS, show_default=False)],
     *,
     chosen: ClaimJudgeOptions,
+    relevance: Annotated[
+        bool,
+        typer.Option(
+            "--relevance",
+            help="Also ask which claims address the question, for answer-relevance.",
+            rich_help_panel="Judge",
+        ),
+    ] = False,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Write table.jsonl and the ledger there.", rich_help_panel=OUTPUT)
     ],
@@ -64,11 +72,11 @@ def judge(
     check_folder(out)
     plan = chosen.plan()
     if dry_run:
-        show_dry_run(lambda: estimate_judging(log, out, plan, ledger=ledger), form)
+        show_dry_run(lambda: estimate_judging(log, out, plan, relevance=relevance, ledger=ledger), form)
         return
     kept = f"Every answer is kept in {ledger or out / LEDGER}. The same command goes on from there."
     with interruptible(kept), remarks(), bars() as bar:
-        found = judge_answers(log, out, plan, ledger=ledger, begin=bar)
+        found = judge_answers(log, out, plan, relevance=relevance, ledger=ledger, begin=bar)
     talk(found.notes)
     if form == "json":
         typer.echo(to_json({**asdict(found), "table": found.table.name}), nl=False)

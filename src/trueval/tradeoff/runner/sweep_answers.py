@@ -187,6 +187,7 @@ class SweepAnswering:
             files,
             self.folder,
             judging=self.folder / JUDGED,
+            measures=self.answers.measures,
             within=self.account,
             begin=self.begin,
         )
