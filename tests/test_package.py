@@ -64,6 +64,7 @@ FACE = [
     "next_labels",
     "parse",
     "power",
+    "power_answers",
     "precision_bound",
     "precision_codes",
     "probe_join",

@@ -50,6 +50,7 @@ __all__ = [
     "next_labels",
     "parse",
     "power",
+    "power_answers",
     "precision_bound",
     "precision_codes",
     "probe_join",
@@ -69,7 +70,7 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 
 if TYPE_CHECKING:
     from trueval import errors
-    from trueval.answers.evaluate_answers import compare_answers, evaluate_answers
+    from trueval.answers.evaluate_answers import compare_answers, evaluate_answers, power_answers
     from trueval.answers.generation.answers_budget import budget_answers
     from trueval.answers.generation.brittle_answers import brittle_answers
     from trueval.answers.generation.generate_answers import generate_answers
@@ -160,6 +161,7 @@ _HOMES = {
     "next_labels": "trueval.golden.audit.sampling.next_labels",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",
+    "power_answers": "trueval.answers.evaluate_answers",
     "precision_bound": "trueval.precision.bound",
     "precision_codes": "trueval.precision.stored_codes",
     "probe_join": "trueval.probes.probe",

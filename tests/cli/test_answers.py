@@ -12,9 +12,16 @@ from tests.cli.conftest import Outcome
 
 from trueval.answers.answer import AnswerLog
 from trueval.answers.claim_table import LABELS, JudgedCells
-from trueval.answers.evaluate_answers import evaluate_answers
+from trueval.answers.evaluate_answers import answer_scores, evaluate_answers
+from trueval.comparison.power.power_analysis import power_of_scores
 
 Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trueval.comparison.power.power_analysis.WORLDS", 200)
+    monkeypatch.setattr("trueval.comparison.power.power_analysis.OTHER_WORLDS", 40)
 
 
 def save_world(folder: Path, name: str, seed: int = 1, worse: bool = False) -> tuple[Path, Path]:
@@ -85,6 +92,56 @@ def test_compare_pairs_logs_by_question_and_gates_them(trueval: Command, tmp_pat
     gated = trueval(*given, "--baseline", log, "--max-drop", 0.05)
     assert gated.status == 1
     assert "bad: correctness lost" in gated.err
+
+
+@pytest.mark.usefixtures("few_worlds")
+def test_power_says_what_the_questions_find_and_compare_is_the_next_command(trueval: Command, tmp_path: Path) -> None:
+    """The numbers are those of power_of_scores; the default measure is correctness, without tables token-F1."""
+    logs = [save_world(tmp_path, "one", seed=1), save_world(tmp_path, "two", seed=2)]
+    files, tables = zip(*logs, strict=True)
+    given = ("answers", "power", *files, "--judged", tables[0], "--judged", tables[1], "--difference", 0.15)
+    done = trueval(*given, "--format", "json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    expected = power_of_scores(
+        [answer_scores(str(log), str(table), ["correctness"]) for log, table in logs], difference=0.15
+    ).to_dict()
+    assert found["measures"] == json.loads(json.dumps(expected["measures"]))
+    assert (found["measures"][0]["measure"], found["measures"][0]["queries"]) == ("correctness", 40)
+    text = " ".join(trueval(*given, "--baseline", files[0], "--out", tmp_path / "out").out.split())
+    assert "trueval answers compare separates" in text
+    assert "QRELS" not in text
+    assert "trueval compare" not in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    saved = json.loads((tmp_path / "out" / "power.json").read_text(encoding="utf-8"))
+    assert (saved["baseline"], saved["choices"]["of"]) == ("one", "answers")
+    refused = trueval("answers", "power", files[0])
+    assert (refused.status, "needs at least two logs" in refused.err) == (2, True)
+    refused = trueval("answers", "power", *files, "--judged", tables[0])
+    assert (refused.status, "once for each of 2 logs" in refused.err) == (2, True)
+
+
+@pytest.mark.usefixtures("few_worlds")
+def test_power_takes_a_budget_of_answers(trueval: Command, tmp_path: Path) -> None:
+    """What another round of the judge would say is no matter of more questions, so less is found; one round is none."""
+    files, tables, once = list[Path](), list[object](), list[object]()
+    for seed, name in enumerate(("one", "two"), start=1):
+        log, table = save_world(tmp_path, name, seed=seed)
+        rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+        again = [{**row, "label": "not"} if name == "one" and at % 2 else row for at, row in enumerate(rows)]
+        rounds = write_lines(tmp_path / f"{name}_rounds.jsonl", *rows, *again)
+        files, once, tables = [*files, log], [*once, "--judged", table], [*tables, "--judged", rounds]
+    for name, given in (("once", once), ("twice", tables)):
+        done = trueval("answers", "budget", *files, *given, "--out", tmp_path / name)
+        assert done.status == 0, done.err
+    given = ("answers", "power", *files, *tables, "--format", "json")
+    done = trueval(*given, "--budget", tmp_path / "twice")
+    assert done.status == 0, done.err
+    (pair,) = json.loads(done.out)["measures"][0]["pairs"]
+    assert {*pair["shared"]["pair"]} == {"one", "two"}
+    assert pair["shared"]["variance"] > 0
+    assert pair["shared"]["least_difference"] > pair["expected"]["least_difference"]
+    refused = trueval(*given, "--budget", tmp_path / "once")
+    assert (refused.status, "one round of the judge" in " ".join(refused.err.split())) == (1, True)
 
 
 def test_misuse_is_said(trueval: Command, tmp_path: Path) -> None:

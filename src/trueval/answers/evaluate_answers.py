@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -47,10 +48,14 @@ from trueval.report.number_texts import count_phrase
 from trueval.standings.standings import Bools, Floats, Ints
 
 if TYPE_CHECKING:
+    from os import PathLike
     from typing import Unpack
 
+    from trueval.comparison.budget.budget_result import Budget
     from trueval.comparison.compare_choices import CompareChoices
+    from trueval.comparison.power.power_result import Power
 
+PLANNED: Final = ("correctness", "token-F1")  # what power and budgets are about, with judged tables, and without
 LISTED: Final = 200  # questions whose claims a result holds
 SAME: Final = 1e-9  # values closer together than this are equal
 PEOPLE: Final = "people.jsonl"  # of an audit's folder
@@ -238,6 +243,55 @@ def compare_answers(
     scores = [scores_of(each.log, each.values(chosen)) for each in found]
     groups = clusters if clusters is not None or not found or not found[0].log.clusters else found[0].log.clusters
     return compare_scores(scores, baseline=baseline, clusters=groups, **choices)
+
+
+def power_answers(
+    logs: Sequence[tuple[AnswerLog | Source, JudgedCells | Source | None]],
+    measures: Sequence[str] | None = None,
+    *,
+    baseline: str | None = None,
+    clusters: Clusters | Mapping[str, str] | Source | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
+    difference: float | None = None,
+    budget: Budget | str | PathLike[str] | None = None,
+) -> Power:
+    """Compute which differences between the answers of systems these questions can find, as `power` does for runs.
+
+    Args:
+        logs: [system] log and judged table, two or more, of the same questions.
+        measures: names; correctness by default, or token-F1 where some log has no table.
+        baseline: name of the system to compare the others with; None for all pairs.
+        clusters: as in `evaluate_answers`; those of the first log by default.
+        level: of the test and of intervals.
+        power: probability of detecting a difference.
+        difference: difference for which needed questions are counted; None for the measured one of each pair.
+        budget: result of `budget_answers`: what is found with other answers and rounds of the judge too.
+
+    Raises:
+        InputError: a file is bad, there is one log, names are equal, or the baseline is unknown.
+        MeasureError: a name is unknown, or needs what a table lacks.
+        PolicyError: a choice is out of range.
+
+    >>> power_answers([("old.jsonl", None), ("new.jsonl", None)], difference=0.05)  # doctest: +SKIP
+    """
+    from trueval.comparison.power.power_analysis import power_of_scores  # late, as only this needs it
+
+    found = [JudgedLog.of(*each) for each in logs]
+    judged = all(table is not None for _, table in logs)
+    chosen = _choose([PLANNED[not judged]] if measures is None else measures, found, judged=judged)
+    scores = [scores_of(each.log, each.values(chosen)) for each in found]
+    groups = clusters if clusters is not None or not found or not found[0].log.clusters else found[0].log.clusters
+    told = power_of_scores(
+        scores,
+        baseline=baseline,
+        clusters=groups,
+        level=level,
+        power=power,
+        difference=difference,
+        budget=budget,
+    )
+    return replace(told, choices={**told.choices, "of": "answers"})
 
 
 def _mean(

@@ -10,7 +10,6 @@ import typer
 
 from trueval.cli.output import check_folder, say, write_atomically
 from trueval.cli.short_help import common_options
-from trueval.report.number_texts import count_phrase
 
 DOCUMENTS: Final = "documents"
 GOLDEN: Final = "golden"
@@ -140,6 +139,8 @@ def _bring_sample(out: Path, corpus: Path) -> None:
         target.parent.mkdir(exist_ok=True)
         if not target.exists():
             shutil.copy(source, target)
+    from trueval.report.number_texts import count_phrase
+
     say(f"wrote {count_phrase(len(copies) - 2, 'document', 'documents')} of the sample, its questions and its labels")
 
 

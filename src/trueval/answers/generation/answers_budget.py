@@ -25,7 +25,7 @@ from trueval.answers.answer import AnswerLog
 from trueval.answers.answer_logs import read_answers
 from trueval.answers.answer_measures import AnswerMeasure, find_measures
 from trueval.answers.claim_table import JudgedCells, cells_of, read_judged
-from trueval.answers.evaluate_answers import JudgedLog
+from trueval.answers.evaluate_answers import PLANNED, JudgedLog
 from trueval.answers.generation.question_contexts import GOLD, NOISY, NONE, REORDERED, SYSTEM
 from trueval.comparison.budget.budget_choices import BudgetChoices
 from trueval.comparison.budget.budget_result import Budget
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from trueval.standings.standings import Floats
 
 CONTEXTS: Final = (NONE, SYSTEM, GOLD, NOISY, REORDERED)
-DEFAULT: Final = ("correctness", "token-F1")  # with a judged table, and without
 
 
 class _LogFiles(NamedTuple):
@@ -106,7 +105,7 @@ def budget_answers(
             "folder or log."
         )
     has_tables = all(files.table is not None for each in systems.values() for files in each)
-    chosen = find_measures([DEFAULT[not has_tables]] if measures is None else measures, judged=has_tables)
+    chosen = find_measures([PLANNED[not has_tables]] if measures is None else measures, judged=has_tables)
     found = {name: _values(files, chosen) for name, files in systems.items()}
     rounds = max(each.expected.shape[2] for each in found.values())
     labels = float(np.mean([each.labels for each in found.values()]))

@@ -7,7 +7,7 @@ import typer
 from trueval.cli.main import command_group
 
 # In the order of the help. Each is a function in the module of its name, in this folder.
-COMMANDS: Final = ("evaluate", "compare", "nuggets", "judge", "stress", "generate", "brittle", "budget")
+COMMANDS: Final = ("evaluate", "compare", "power", "nuggets", "judge", "stress", "generate", "brittle", "budget")
 
 
 def _root(context: typer.Context) -> None:

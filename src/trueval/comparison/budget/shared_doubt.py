@@ -123,6 +123,11 @@ def shared_doubt(budget: Budget, measure: str, first: str | None = None, second:
         raise InputError(
             f'The budget is of {known}, and not of {measure}. Make one with trueval budget -m "{measure}".'
         )
+    if max(budget.repeats) < 2 and len(budget.judges) < 2 and budget.choices.get("answer_labels") is not None:
+        raise InputError(
+            "The budget knows one answer to each question and one round of the judge, so nothing that more questions "
+            "would leave. Give trueval answers budget answers with several samples, or tables of several rounds."
+        )
     if max(budget.repeats) < 2 and len(budget.judges) < 2:
         raise InputError(
             "The budget knows one run of each system and one judge, so nothing that more questions would leave. Give "

@@ -113,14 +113,15 @@ def _answer(result: Power) -> Answer:
         equal = all(pair.expected.difference == 0 for found in result.measures for pair in found.pairs)
         return Answer((same if equal else "No differences that these queries could find are known.",), question)
     found, pair = known[0]
+    commands, files = _commands(result)
     sure = (
-        f"A difference is found where trueval compare separates it at level {choices['level']:.4g}, all pairs of a "
+        f"A difference is found where {commands} compare separates it at level {choices['level']:.4g}, all pairs of a "
         f"measure decided together; the chance of that is {choices['power']:.4g} on other queries like these."
     )
-    runs, sentence = f'QRELS RUN RUN -m "{found.measure}"', _finding(found, pair, wanted)
+    runs, sentence = f'{files} -m "{found.measure}"', _finding(found, pair, wanted)
     if wanted is not None:
         enough = pair.expected.queries_needed is not None and pair.expected.queries_needed <= found.queries
-        return Answer(sentence, question, sure, next=f"trueval compare {runs}" if enough else "")
+        return Answer(sentence, question, sure, next=f"{commands} compare {runs}" if enough else "")
     measured = (
         f"{pair.first} - {pair.second} was measured as ",
         Quantity(pair.expected, "difference", DIFFERENCE),
@@ -128,7 +129,14 @@ def _answer(result: Power) -> Answer:
         Quantity(pair.expected, "queries_needed", QUERIES_NEEDED),
         " queries, and is itself uncertain: name the difference that matters.",
     )
-    return Answer(sentence, question, sure, measured, f"trueval power {runs} --difference X")
+    return Answer(sentence, question, sure, measured, f"{commands} power {runs} --difference X")
+
+
+def _commands(result: Power) -> tuple[str, str]:
+    """How the commands begin that take what was analyzed, and its files: runs, or logs of answers."""
+    if result.choices.get("of") == "answers":
+        return "trueval answers", "LOG LOG --judged TABLE --judged TABLE"
+    return "trueval", "QRELS RUN RUN"
 
 
 def _findings(result: Power) -> Iterator[Sentence]:
@@ -191,8 +199,9 @@ def _describe_shares(found: MeasurePower) -> Iterator[str]:
 def _explanation(result: Power) -> str:
     choices = result.choices
     return (
-        f"Differences from a curve on are separated by trueval compare at level {choices['level']:.4g} with a chance "
-        f"of {choices['power']:.4g}, all pairs of a measure decided together, on other queries like these."
+        f"Differences from a curve on are separated by {_commands(result)[0]} compare at level "
+        f"{choices['level']:.4g} with a chance of {choices['power']:.4g}, all pairs of a measure decided together, "
+        "on other queries like these."
     )
 
 
@@ -355,7 +364,7 @@ def legend(result: Power) -> Iterator[str]:
         f"{level}. ± ties: what the orders of tied documents add to a tie-broken difference; squares add up."
     )
     yield (
-        f"least: the difference that trueval compare separates at level {level} with a chance of "
+        f"least: the difference that {_commands(result)[0]} compare separates at level {level} with a chance of "
         f"{choices['power']:.4g} on other queries like these{family}; of expected values, and of tie-broken ones."
     )
     if wanted is None:
