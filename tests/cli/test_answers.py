@@ -144,6 +144,25 @@ def test_power_takes_a_budget_of_answers(trueval: Command, tmp_path: Path) -> No
     assert (refused.status, "one round of the judge" in " ".join(refused.err.split())) == (1, True)
 
 
+@pytest.mark.usefixtures("few_worlds")
+def test_a_budget_in_which_nothing_varies_is_written_and_read(trueval: Command, tmp_path: Path) -> None:
+    """Labels that are all alike: no bar to draw, no variance, and degrees of freedom that are null, not Infinity."""
+    files, tables = list[object](), list[object]()
+    for seed, name in enumerate(("one", "two"), start=1):
+        log, table = save_world(tmp_path, name, seed=seed)
+        lines = table.read_text(encoding="utf-8").splitlines()
+        rows = [{**json.loads(line), "label": "supported"} for line in lines]
+        files.append(log)
+        tables += ["--judged", write_lines(tmp_path / f"{name}_alike.jsonl", *rows, *rows)]
+    budget = trueval("answers", "budget", *files, *tables, "--out", tmp_path / "alike")
+    assert budget.status == 0, budget.err
+    assert (tmp_path / "alike" / "report.html").is_file()
+    done = trueval("answers", "power", *files, *tables, "--format", "json", "--budget", tmp_path / "alike")
+    assert done.status == 0, done.err
+    shared = json.loads(done.out)["measures"][0]["pairs"][0]["shared"]
+    assert (shared["variance"], shared["degrees"]) == (0.0, None)
+
+
 def test_misuse_is_said(trueval: Command, tmp_path: Path) -> None:
     log, table = save_world(tmp_path, "log")
     assert "once for each of 2 logs" in trueval("answers", "compare", log, log, "--judged", table).err

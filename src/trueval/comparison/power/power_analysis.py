@@ -205,7 +205,7 @@ class _PowerSettings(NamedTuple):
             needed = self.detection(found.difference, found.sd, left, sizes, rise).queries_needed
         return SharedNoise(
             shared.variance,
-            shared.degrees,
+            shared.degrees if math.isfinite(shared.degrees) else math.nan,
             (shared.first, shared.second),
             math.hypot(found.half_width, half),
             math.hypot(found.least_difference, added),

@@ -83,7 +83,7 @@ class SharedNoise:
 
     Attributes:
         variance: variance of the difference, for one repeat of each system and one judge.
-        degrees: its degrees of freedom.
+        degrees: its degrees of freedom; NaN where the variance is 0.
         pair: names of the runs that a budget found it for.
         half_width: half width of the interval over queries, repeats and judges.
         least_difference: the least difference that is found with other repeats and judges too.

@@ -99,7 +99,7 @@ def view(result: Budget) -> View:
     """
     words = OF_RUNS if result.choices.get("answer_labels") is None else OF_ANSWERS
     sheets = [sheet for found in result.measures for sheet in _sheets(result, found, words)]
-    leading = [found for found in result.measures if found.differences]
+    leading = [found for found in result.measures if any(map(_varies, found.differences[:MOST_PAIRS]))]
     figures = [_figure(found, at, words) for at, found in enumerate(leading)]
     effects = [
         _EffectRow(found.measure, doubt, effect)
@@ -363,6 +363,11 @@ def _legend(result: Budget) -> Iterator[str]:
     yield "questions, or ...: how many more of them alone are enough. cheapest: of all together, at the prices."
     if any(len(found.differences) > MOST_PAIRS for found in result.measures):
         yield f"Shown are {MOST_PAIRS} pairs of the best runs; the page, --format csv and json hold all."
+
+
+def _varies(pair: Doubt) -> bool:
+    """Whether there are shares to draw: where nothing varies there are none."""
+    return any(each.share == each.share for each in pair.sources)
 
 
 def _figure(found: MeasureBudget, at: int, words: BudgetWords) -> Figure:
