@@ -27,7 +27,7 @@ AnswerMeasures = Annotated[
         "--measures",
         "-m",
         metavar="LIST",
-        help="Names, separated by commas. Default: all.",
+        help="Names, separated by commas. Default: all; of a budget correctness, or token-F1 without tables.",
         rich_help_panel=MEASURES,
     ),
 ]
