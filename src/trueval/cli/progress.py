@@ -23,8 +23,11 @@ class Heartbeat:
 
     def __init__(self) -> None:
         self._what, self._done, self._of = "", 0, 0
-        self._first = 0  # amount that was done when the part began, by an earlier command among others
-        self._began = self._part_began = time.perf_counter()
+        self._began = time.perf_counter()
+        # Where the speed of a part is counted from: its begin, with what an earlier command did; then its first
+        # progress, before which workers start.
+        self._from = self._before = (0, self._began)
+        self._moved = False
         self._over = Event()
         self._thread = Thread(target=self._say_every_minute, daemon=True)
 
@@ -45,8 +48,24 @@ class Heartbeat:
             of: total amount; 0 if unknown.
         """
         if what != self._what:
-            self._part_began, self._first = time.perf_counter(), done
+            self._from, self._moved = (done, time.perf_counter()), False
+        elif done > self._done and not self._moved and done < of:
+            self._before, self._from, self._moved = self._from, (done, time.perf_counter()), True
         self._what, self._done, self._of = what, done, of
+
+    def pace(self, now: float) -> float:
+        """Items a second of the part since its first progress; until there is more, since its begin."""
+        first, since = self._before if self._moved and self._done == self._from[0] else self._from
+        return (self._done - first) / max(now - since, 1e-9)
+
+    def seconds_left(self, now: float) -> float | None:
+        """Seconds until the part ends, by its speed; None if unknown.
+
+        Args:
+            now: of `time.perf_counter`.
+        """
+        speed = self.pace(now)
+        return (self._of - self._done) / speed if self._of > self._done and speed > 0 else None
 
     def _say_every_minute(self) -> None:
         while not self._over.wait(EVERY):
@@ -57,8 +76,8 @@ class Heartbeat:
         what, done, of = self._what, self._done, self._of
         far = f", {done:,} of {of:,}" if of else f", {done:,}" if done else ""
         share = f" ({100 * done / of:.0f} %)" if of and done else ""
-        speed = (done - self._first) / max(now - self._part_began, 1e-9)
-        left = f", about {_time((of - done) / speed)} left" if of > done and speed > 0 else ""
+        speed, seconds = self.pace(now), self.seconds_left(now)
+        left = f", about {_time(seconds)} left" if seconds is not None else ""
         pace = f", {speed_text(speed)}" if speed > 0 else ""
         return f"{what}{far}{share}{pace}, after {_time(now - self._began)}{left}"
 

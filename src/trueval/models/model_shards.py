@@ -28,7 +28,7 @@ from trueval.models.known_outputs import drop_model_path
 from trueval.models.local_model import LocalModel
 from trueval.models.model_location import need
 from trueval.models.model_settings import settings_of
-from trueval.models.output_part import OutputCache, Step, item_keys, read_shard, shards_of, write_shard
+from trueval.models.output_part import OutputCache, Step, in_turns, item_keys, read_shard, shards_of, write_shard
 from trueval.threads import Executor, Needs, Threads, as_finished, error_of_part
 from trueval.version import __version__
 
@@ -266,7 +266,8 @@ class SharedPart:
         if executor is None or isinstance(executor, Threads) or hasattr(self.model, "answers") or not bound:
             return False
         self.kept.describe(about)
-        self.missing = [at for at, chosen in enumerate(self.shards) if self.kept.sound_shard(at, chosen) is None]
+        missing = [at for at, chosen in enumerate(self.shards) if self.kept.sound_shard(at, chosen) is None]
+        self.missing = in_turns(missing)
         if len(self.missing) < 2:
             return False
         self._check_memory(executor, next(self._jobs(method, "")))

@@ -91,6 +91,22 @@ def shards_of(part: OutputPart, batch_size: int) -> list[NDArray[np.int64]]:
     return [order[start : start + BATCHES * batch_size] for start in range(0, len(order), BATCHES * batch_size)]
 
 
+def in_turns(numbers: Sequence[int]) -> list[int]:
+    """Shards in the order in which they are computed: the longest, the middle one, those of the quarters, and so on.
+
+    The longest comes first, so that memory runs out at once or not at all. What is done so far is of all lengths, so
+    that its speed tells the time left (van der Corput 1935).
+
+    Args:
+        numbers: of shards, longest first.
+
+    >>> in_turns([0, 1, 2, 3, 4, 5, 6])
+    [0, 4, 2, 6, 1, 5, 3]
+    """
+    bits = max(1, (len(numbers) - 1).bit_length())
+    return [numbers[at] for at in sorted(range(len(numbers)), key=lambda at: f"{at:0{bits}b}"[::-1])]
+
+
 def forward(part: OutputPart, chosen: NDArray[np.int64]) -> Any:
     """Run the model of a part on some of its items."""
     places = chosen.tolist()
@@ -117,7 +133,8 @@ class OutputCache:
         sizes: set[int] = set()
         lengths = np.zeros(len(self.part.items), dtype=np.int64)
         done, seconds = 0, 0.0
-        for number, chosen in enumerate(shards):
+        for number in in_turns(range(len(shards))):
+            chosen = shards[number]
             shard = self.sound_shard(number, chosen)
             if shard is None:
                 began = time.perf_counter()

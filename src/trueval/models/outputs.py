@@ -44,6 +44,7 @@ from trueval.models.output_part import (
     PartOutputs,
     Step,
     forward,
+    in_turns,
     shards_of,
 )
 from trueval.models.response_store import ResponseStore
@@ -265,6 +266,8 @@ def _batches(model: Any, part: OutputPart, sizes: set[int]) -> Iterator[tuple[li
     if hasattr(model, "answers"):
         yield from model.answers(part.name, part.items, part.called)
         return
-    for chosen in shards_of(part, int(model.batch_size)):
+    shards = shards_of(part, int(model.batch_size))
+    for number in in_turns(range(len(shards))):
+        chosen = shards[number]
         yield chosen.tolist(), forward(part, chosen)
         sizes.add(int(model.batch_size))

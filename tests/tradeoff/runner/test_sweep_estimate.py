@@ -14,6 +14,7 @@ from tests.tradeoff.made import SMALL
 from trueval.errors import InputError, TruevalWarning
 from trueval.models.hosted.account import round_up_amount
 from trueval.models.missing_work import DryRun
+from trueval.models.model_speed import BY_SPEED
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
@@ -74,7 +75,7 @@ def test_a_probe_measures_the_model(tmp_path: Path, seen: list[Any]):
     assert 0 < len(seen) <= 4 * 17
     assert seconds(said) > 0
     assert "pairs through pairs, about 0.0 minutes." in " ".join(said.sentences())
-    assert "Minutes are those of a trial with 16 texts or pairs of all lengths." in said.sentences()
+    assert BY_SPEED in said.sentences()
 
 
 def test_what_cannot_begin_is_told(tmp_path: Path, seen: list[Any]):
