@@ -45,7 +45,7 @@ def test_the_lower_median_of_repetitions_counts_and_null_is_missing(log: Any, tm
         ({"of": "both"}, "of must be answer or reference. Got 'both'"),
         ({"claim": 3}, "claim must be a number from 1 to 2, the claims of 'q1'. Got '3'"),
         ({"claim": True}, "claim must be a number"),
-        ({"against": 2}, "against must be 'reference', or the number of a passage from 1 to 1. Got '2'"),
+        ({"against": 2}, "against must be 'reference', 'question', or the number of a passage from 1 to 1. Got '2'"),
         ({"against": "answer"}, "against must be 'reference'"),
         ({"label": "yes"}, "label must be one of contradicted, not, partly, supported, or null. Got 'yes'"),
         ({"text": "Bob."}, "text must be that of the claim, 'Ada.': this is of another log. Got 'Bob.'"),
