@@ -175,9 +175,13 @@ LINES: tuple[str | Callable[[], None], ...] = (
     "answers stress new.jsonl --judge gpt-5-mini --out stress --dry-run",
     "answers evaluate new.jsonl --judged new-table.jsonl",
     "answers compare old.jsonl new.jsonl --judged old-table.jsonl --judged new-table.jsonl -m correctness",
+    "answers power old.jsonl new.jsonl --judged old-table.jsonl --judged new-table.jsonl -m correctness",
+    "answers budget old.jsonl new.jsonl --judged old-table.jsonl --judged new-table.jsonl -m correctness",
     generated,
     "answers generate answers.toml --out generated",
     "answers brittle answers.toml --out brittle",
+    "answers nuggets generated/system.jsonl --corpus written --qrels qrels.trec --rel 4 --judge gpt-5-mini "
+    "--out nuggets --dry-run",
     "demo",
     "doctor",
     "cache",
