@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from io import BytesIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,11 +19,40 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
 
 
-class _Ids(NamedTuple):
-    """Ids of a corpus, or of some of its documents."""
+class _Ids:
+    """Ids of the queries and of some documents, as they are sent elsewhere.
 
-    query_ids: pl.Series
-    doc_ids: pl.Series
+    There they are read when the first tie asks for them: reading all strings takes a tenth of the time of counting, and
+    most documents tie with no judged one.
+
+    Args:
+        query_ids: [query] ids.
+        doc_ids: [document] ids.
+    """
+
+    def __init__(self, query_ids: pl.Series, doc_ids: pl.Series) -> None:
+        self._packed = tuple(map(_pack, (query_ids, doc_ids)))
+
+    @cached_property
+    def query_ids(self) -> pl.Series:
+        """[query] ids."""
+        return _unpack(self._packed[0])
+
+    @cached_property
+    def doc_ids(self) -> pl.Series:
+        """[document] ids."""
+        return _unpack(self._packed[1])
+
+
+def _pack(ids: pl.Series) -> bytes:
+    """Ids as bytes, which are sent without looking at each."""
+    buffer = BytesIO()
+    pl.DataFrame({"id": ids}).write_ipc(buffer)
+    return buffer.getvalue()
+
+
+def _unpack(packed: bytes) -> pl.Series:
+    return pl.read_ipc(BytesIO(packed))["id"]
 
 
 class CorpusOrder:
