@@ -28,7 +28,7 @@ from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_set import GoldenSet, finish
 from trueval.golden.build.grade import questions_of
 from trueval.golden.build.judge_choice import check_labels, make_judge
-from trueval.golden.build.pooling import pools_of
+from trueval.golden.build.pooling import pools_of, put_forms
 from trueval.golden.build.regrade import find_contradictions
 from trueval.golden.build.stage_files import NAMES, read_lines
 from trueval.golden.judge.judge import Judge
@@ -170,11 +170,10 @@ def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | No
     Raises:
         InputError: a model does not fit the plan.
     """
-    texts, asked = likely_forms(plan, collection.queries), replace(collection, judgments=None)
+    texts = likely_forms(plan, collection.queries)
     unknown = bool(set(MODEL_FORMS) & set(texts))
-    if len(texts) == 1:
-        asked, texts = replace(asked, queries=next(iter(texts.values()))), {}
-    found = Pipeline(plan.settings).missing_work(asked, cache=cache, written=texts)
+    asked, written = put_forms(collection, texts)
+    found = Pipeline(plan.settings).missing_work(asked, cache=cache, written=written)
     return [replace(each, at_most=None) if unknown and each.calls else each for each in found]
 
 

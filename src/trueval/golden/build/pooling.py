@@ -21,7 +21,7 @@ from trueval.models.hosted.account import Account
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings, formats_used
 from trueval.retrieval.pipeline.lost_terms import describe_losses
-from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.pipeline import NO_FORMS, Forms, Pipeline
 from trueval.retrieval.pipeline.rewriting import MODEL_FORMS, forms_of, name_form, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
@@ -144,9 +144,7 @@ def find_pools(
     Raises:
         InputError: as in Pipeline.retrieve.
     """
-    asked, written = replace(collection, judgments=None), texts
-    if len(texts) == 1:
-        asked, written = replace(asked, queries=next(iter(texts.values()))), {}
+    asked, written = put_forms(collection, texts)
     found = Pipeline(settings, FUSED).retrieve(asked, cache=cache, begin=begin, account=account, written=written)
     frame = add_ranks(found.run, "rank", "score")
     for stage in found.stages:
@@ -157,6 +155,18 @@ def find_pools(
     seconds = {stage.name: round(stage.made_seconds, 3) for stage in found.stages}
     notes = [*formats_used(settings), *(note for stage in found.stages for note in stage.notes)]
     return QueryPools(frame.with_columns(text=pl.Series(hashes, dtype=pl.String)), seconds, tuple(notes))
+
+
+def put_forms(collection: Collection, texts: Mapping[str, Mapping[str, str]]) -> tuple[Collection, Forms]:
+    """A collection as a pipeline of pools searches it, and the forms of its queries where there are several.
+
+    Args:
+        collection: collection with the documents, and the queries as they were asked.
+        texts: form → query id → text to search with. One form alone stands in place of the queries.
+    """
+    if len(texts) > 1:
+        return replace(collection, judgments=None), texts
+    return replace(collection, queries=next(iter(texts.values())), judgments=None), NO_FORMS
 
 
 def add_ranks(run: Run, rank: str, score: str) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from trueval.comparison.labels.audit_sample import PEOPLE, AuditSample
 from trueval.errors import InputError
 from trueval.golden.audit.sampling.person_grades import record_grades
 from trueval.golden.audit.store.audit_manifest import Item, read_sample, read_texts
-from trueval.golden.build.build import SENT, open_account
+from trueval.golden.build.build import LEDGER, SENT, open_account
 from trueval.golden.build.build_estimate import announce, estimate_stage
 from trueval.golden.build.golden_plan import JudgePlan
 from trueval.golden.build.grade import grade, questions_of
@@ -24,7 +24,6 @@ from trueval.golden.judge.ledger import open_ledger
 from trueval.golden.judge.prompt import RUBRIC
 from trueval.judgments import Judgments
 
-LEDGER: Final = "ledger.sqlite"
 BY_JUDGE: Final = "judge:"  # before the name of a judge, who is a rater of the audit
 
 
